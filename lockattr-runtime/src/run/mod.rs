@@ -1,0 +1,3 @@
+//! What the attribute calls.
+#[doc(hidden)]
+pub mod private {}
