@@ -2,7 +2,8 @@
 #![forbid(unsafe_code)]
 
 pub use lockattr_runtime::{
-    Guard, Held, LockError, LockOptions, Locked, Locker, LossCause, OnLost, Step, Wait, install, lease, store,
+    Guard, Held, LockBuilder, LockError, LockOptions, Locked, Locker, LossCause, OnLost, Step, Wait, install,
+    lease, shutdown, store,
 };
 
 #[doc(hidden)]

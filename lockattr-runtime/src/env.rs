@@ -2,7 +2,8 @@
 //! the caller's paused runtime in simulations.
 
 use std::fmt;
-use std::sync::Arc;
+use std::io;
+use std::sync::{Arc, OnceLock};
 
 use crate::keeper::Keeper;
 use crate::lease::Owner;
@@ -12,6 +13,8 @@ use crate::time::Moment;
 /// Clock, executor and chance of a locker.
 pub(crate) trait Environment: Send + Sync + fmt::Debug {
     fn now(&self) -> Moment;
+    /// Makes sure that work can be run.
+    fn start(&self) -> io::Result<()>;
     /// Runs `work` to its end, whatever happens to the caller. Never blocks.
     fn spawn(&self, work: Boxed<'static, ()>);
     /// Ready once the clock has reached `at`.
@@ -23,22 +26,52 @@ pub(crate) trait Environment: Send + Sync + fmt::Debug {
 
 pub(crate) type Env = Arc<dyn Environment>;
 
-/// The environment of this machine.
+/// The environment of this machine. Its keeper starts with the first lock.
 #[derive(Debug)]
-pub(crate) struct Machine(pub(crate) Arc<Keeper>);
+pub(crate) struct Machine {
+    keeper: OnceLock<Arc<Keeper>>,
+    pid: u32,
+}
+
+impl Machine {
+    pub(crate) fn new() -> Self {
+        Self { keeper: OnceLock::new(), pid: std::process::id() }
+    }
+
+    fn keeper(&self) -> io::Result<&Arc<Keeper>> {
+        if let Some(keeper) = self.keeper.get() {
+            return Ok(keeper);
+        }
+        let keeper = Keeper::get()?;
+        Ok(self.keeper.get_or_init(|| keeper))
+    }
+}
 
 impl Environment for Machine {
     fn now(&self) -> Moment {
         Moment::now()
     }
 
+    fn start(&self) -> io::Result<()> {
+        self.keeper().map(drop)
+    }
+
     fn spawn(&self, work: Boxed<'static, ()>) {
-        self.0.spawn(work);
+        match self.keeper() {
+            Ok(keeper) => drop(keeper.spawn(work)),
+            Err(error) => tracing::error!(%error, "the keeper thread cannot be started"),
+        }
     }
 
     fn sleep_until(&self, at: Moment) -> Boxed<'static, ()> {
-        let keeper = Arc::clone(&self.0);
-        Box::pin(async move { keeper.sleep_until(at).await })
+        let keeper = self.keeper().ok().cloned();
+        Box::pin(async move {
+            match keeper {
+                Some(keeper) => keeper.sleep_until(at).await,
+                // Nothing was taken without a keeper, so there is nothing to wait for.
+                None => std::future::pending().await,
+            }
+        })
     }
 
     fn random(&self) -> u64 {
@@ -50,6 +83,6 @@ impl Environment for Machine {
     }
 
     fn is_forked(&self) -> bool {
-        self.0.is_forked()
+        self.pid != std::process::id()
     }
 }

@@ -1,17 +1,264 @@
-//! stub
-use crate::lease::FencingToken;
-/// A handle on a held lock.
-#[derive(Clone, Debug)]
-pub struct Held {
-    token: FencingToken,
+//! A held lock: the state that guard, body and keeper share, and the handle for the body.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use crate::env::Env;
+use crate::error::{LockError, Locked, LossCause};
+use crate::lease::{FencingToken, Lease};
+use crate::observe;
+use crate::term::{Standing, Term};
+use crate::time::Moment;
+
+/// One acquisition from its grant to its end. Several keys are one tenure: losing one is losing all.
+pub(crate) struct Tenure {
+    pub(crate) id: u64,
+    pub(crate) names: Vec<Locked>,
+    pub(crate) leases: Arc<[Lease]>,
+    pub(crate) tokens: Vec<FencingToken>,
+    term: Mutex<Term>,
+    pub(crate) env: Env,
+    /// When the keeper looks at it next, so that it can be taken off the list.
+    pub(crate) due: Mutex<Option<Moment>>,
+    pub(crate) renewal: Renewal,
+    pub(crate) body: Body,
+    ended: Notify,
 }
-impl Held {
-    pub(crate) fn new(token: FencingToken) -> Self {
-        Self { token }
+
+/// Whether a renewal is on its way: it is stopped and awaited before the release is sent.
+#[derive(Default)]
+pub(crate) struct Renewal {
+    pub(crate) running: Mutex<bool>,
+    pub(crate) stop: Notify,
+    pub(crate) idle: Notify,
+}
+
+/// The body that runs under the lock, if one is polled through the guard.
+#[derive(Default)]
+pub(crate) struct Body {
+    waker: Mutex<Option<Waker>>,
+    polled: AtomicU64,
+}
+
+impl Body {
+    /// The body is about to be polled.
+    pub(crate) fn polled(&self, now: Moment, waker: &Waker) {
+        self.polled.store(now.as_nanos(), Ordering::Relaxed);
+        let mut kept = self.waker.lock().unwrap_or_else(PoisonError::into_inner);
+        match kept.as_mut() {
+            Some(kept) => kept.clone_from(waker),
+            None => *kept = Some(waker.clone()),
+        }
     }
-    /// The token.
+
+    pub(crate) fn wake(&self) {
+        let waker = self.waker.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// When it was polled last; `None` when there is no body.
+    pub(crate) fn last_polled(&self) -> Option<Moment> {
+        let nanos = self.polled.load(Ordering::Relaxed);
+        (nanos > 0).then(|| Moment::from_nanos(nanos))
+    }
+
+    pub(crate) fn is_gone(&self) {
+        self.polled.store(0, Ordering::Relaxed);
+        self.waker.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+}
+
+impl Tenure {
+    pub(crate) fn new(
+        id: u64,
+        names: Vec<Locked>,
+        leases: Arc<[Lease]>,
+        tokens: Vec<FencingToken>,
+        term: Term,
+        env: Env,
+    ) -> Self {
+        Self {
+            id,
+            names,
+            leases,
+            tokens,
+            term: Mutex::new(term),
+            env,
+            due: Mutex::default(),
+            renewal: Renewal::default(),
+            body: Body::default(),
+            ended: Notify::new(),
+        }
+    }
+
+    /// Does one step of the term. If that ends it, everybody is told.
+    pub(crate) fn step<T>(&self, step: impl FnOnce(&mut Term) -> T) -> T {
+        let (done, before, after) = {
+            let mut term = self.term();
+            let before = term.standing();
+            let done = step(&mut term);
+            (done, before, term.standing())
+        };
+        if after != before {
+            if let Standing::Lost(cause) = after {
+                observe::lost(self, cause);
+            }
+            self.ended.notify_waiters();
+            self.renewal.stop.notify_waiters();
+            self.body.wake();
+        }
+        done
+    }
+
+    pub(crate) fn entered(&self) -> Moment {
+        self.term().entered()
+    }
+
+    fn term(&self) -> MutexGuard<'_, Term> {
+        // Every step of the term leaves it whole.
+        self.term.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What it is called: its first key.
+    pub(crate) fn locked(&self) -> &Locked {
+        &self.names[0]
+    }
+
+    /// How it stands now.
+    pub(crate) fn standing(&self) -> Standing {
+        if self.env.is_forked() {
+            return Standing::Closed;
+        }
+        let now = self.env.now();
+        self.step(|term| term.check(now))
+    }
+
+    /// How it stood when it was last looked at.
+    pub(crate) fn last_standing(&self) -> Standing {
+        self.term().standing()
+    }
+
+    /// It is being given back: no renewal starts any more. Returns how it stood until then.
+    pub(crate) fn close(&self) -> Standing {
+        let now = self.env.now();
+        self.step(|term| term.close(now))
+    }
+
+    pub(crate) fn lost_error(&self, cause: LossCause) -> LockError {
+        let held_for = self.env.now().since(self.entered());
+        LockError::Lost { locked: self.locked().clone(), cause, held_for }
+    }
+}
+
+impl fmt::Debug for Tenure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tenure").field("locked", self.locked()).finish_non_exhaustive()
+    }
+}
+
+/// A handle on a held lock, for the code that runs under it.
+///
+/// It is owned, cheap to clone, and may go to other tasks. It does not keep the lock: when the guard or the
+/// body ends, the handle says that it is no longer held.
+///
+/// ```
+/// # use lockattr_runtime::{Locker, LockError, store::MemoryStore};
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
+/// let locker = Locker::new(MemoryStore::new());
+/// let written = locker
+///     .lock("report")
+///     .run(async |held| {
+///         held.check()?; // before a step that must not be done twice
+///         Ok::<_, LockError>(held.token().get())
+///     })
+///     .await??;
+/// assert!(written > 0);
+/// # Ok(()) }
+/// ```
+#[derive(Clone)]
+pub struct Held(pub(crate) Arc<Tenure>);
+
+impl Held {
+    /// The fencing token. For several keys it is the largest of theirs, which grows like each of them;
+    /// [`Held::token_of`] gives the one of a key.
     #[must_use]
     pub fn token(&self) -> FencingToken {
-        self.token
+        self.0.tokens.iter().copied().max().unwrap_or(FencingToken::new(0))
+    }
+
+    /// The fencing token of one of the keys, as the caller wrote it; `None` for a key that is not among them.
+    #[must_use]
+    pub fn token_of(&self, key: &str) -> Option<FencingToken> {
+        let index = self.0.names.iter().position(|name| name.key() == key)?;
+        self.0.tokens.get(index).copied()
+    }
+
+    /// What is locked. For several keys, the first in byte order.
+    #[must_use]
+    pub fn locked(&self) -> &Locked {
+        self.0.locked()
+    }
+
+    /// The key, as the caller wrote it. For several keys, the first in byte order.
+    #[must_use]
+    pub fn key(&self) -> &str {
+        self.locked().key()
+    }
+
+    /// All keys, in byte order.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.0.names.iter().map(Locked::key)
+    }
+
+    /// How long the lock may still be believed without a renewal; zero once it is lost or given back.
+    #[must_use]
+    pub fn remaining(&self) -> Duration {
+        if self.is_held() { self.0.env.now().until(self.0.step(|term| term.stop_at())) } else { Duration::ZERO }
+    }
+
+    /// Whether the lock is held: by this machine's clock, without asking the store.
+    ///
+    /// Between this answer and what is done with it the process may be paused. Only a resource that checks
+    /// the [fencing token](Held::token) is safe from that.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        self.0.standing() == Standing::Held
+    }
+
+    /// Like [`Held::is_held`], for use with `?` in loops and before steps that must not be done twice.
+    ///
+    /// # Errors
+    ///
+    /// [`LockError::Lost`] once the lock is lost, or was given back.
+    pub fn check(&self) -> Result<(), LockError> {
+        match self.0.standing() {
+            Standing::Held => Ok(()),
+            Standing::Lost(cause) => Err(self.0.lost_error(cause)),
+            Standing::Closed => Err(self.0.lost_error(LossCause::NotOurs)),
+        }
+    }
+
+    /// Waits until the lock is lost or given back.
+    pub async fn lost(&self) {
+        loop {
+            let ended = self.0.ended.notified();
+            if !self.is_held() {
+                return;
+            }
+            ended.await;
+        }
+    }
+}
+
+impl fmt::Debug for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Held").field("locked", self.locked()).field("token", &self.token()).finish()
     }
 }

@@ -8,18 +8,23 @@ mod keeper;
 mod key;
 pub mod lease;
 mod lock;
+mod observe;
 mod options;
 mod registry;
 mod run;
+#[cfg(feature = "testing")]
+mod sim;
 pub mod store;
+mod term;
 mod time;
 
 pub use error::{LockError, Locked, LossCause, Step};
 pub use held::Held;
-pub use lock::{Guard, Locker};
+pub use lock::{Guard, LockBuilder, Locker, shutdown};
 pub use options::{LockOptions, OnLost, Wait};
 pub use registry::install;
 #[doc(hidden)]
 pub use run::private as __private;
 #[cfg(feature = "testing")]
+pub use sim::SimMachine;
 pub use time::Moment;

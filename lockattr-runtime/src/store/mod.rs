@@ -22,3 +22,4 @@ pub use memory::MemoryStore;
 pub use sqlite::SqliteStore;
 pub(crate) use traits::Boxed;
 pub use traits::{Audit, Feature, Finding, Level, Store, TtlRange, Wake, Watch};
+pub(crate) use url::connect;

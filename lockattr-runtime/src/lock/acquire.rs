@@ -1,0 +1,252 @@
+//! The wait loop: one request from its check to its guard.
+
+use std::sync::Arc;
+
+use super::claim::Claim;
+use super::guard::Guard;
+use super::many::Plan;
+use super::pursuit::{Answer, Pursuit, Reason, Step};
+use super::queue::Ticket;
+use super::shared::{Shared, either, until};
+use super::{Locker, scope, watch};
+use crate::error::{self, LockError, Locked};
+use crate::held::Tenure;
+use crate::lease::{Acquired, AcquiredMany, FencingToken, Holder, Lease};
+use crate::observe;
+use crate::options::{LockOptions, Wait};
+use crate::store::StoreError;
+use crate::term::Term;
+use crate::time::Moment;
+use tracing::Instrument as _;
+
+/// What the last answers said, for the error.
+#[derive(Default)]
+struct Seen {
+    taken: Option<(usize, Option<Arc<Holder>>)>,
+    failure: Option<StoreError>,
+}
+
+impl Locker {
+    /// Takes all of `keys` (in any order, duplicates once; at least one) or none.
+    pub(crate) async fn enter(&self, keys: Vec<Locked>, options: LockOptions) -> Result<Guard, LockError> {
+        let shared = &self.shared;
+        let name = keys.first().cloned().unwrap_or_else(|| Locked::plain(""));
+        let started = shared.env.now();
+        let mut unfinished = Unfinished { shared, name: &name, started, armed: true };
+        let span = observe::acquiring(&name, shared.store.name());
+        let entered = Box::pin(self.pursue(keys, options, started)).instrument(span).await;
+        unfinished.armed = false;
+        if let Err(error) = &entered {
+            observe::not_acquired(error, shared.store.name(), shared.env.now().since(started));
+        }
+        entered
+    }
+
+    async fn pursue(
+        &self,
+        keys: Vec<Locked>,
+        options: LockOptions,
+        started: Moment,
+    ) -> Result<Guard, LockError> {
+        let shared = &self.shared;
+        let plan = Plan::new(self, keys, &options)?;
+        self.refuse_early(&plan)?;
+        let ticket = match options.wait {
+            Wait::AtMost(limit) if limit.is_zero() => None,
+            Wait::AtMost(_) | Wait::Forever => Some(self.wait_in_line(&plan, &options, started).await?),
+        };
+        let mut pursuit = Pursuit::new(plan.terms, options.wait, started);
+        let mut claim = Claim::new(shared, plan.leases(shared.env.owner()), plan.names[0].clone());
+        let mut seen = Seen::default();
+        loop {
+            let sent = shared.env.now();
+            claim.sending(sent);
+            let (answer, tokens) = attempt(shared, claim.leases(), &pursuit, &mut seen).await;
+            if matches!(answer, Answer::Taken { .. } | Answer::Spent) {
+                claim.holds_nothing();
+            }
+            match pursuit.answered(sent, shared.env.now(), answer, shared.env.random()) {
+                Step::Enter(term) => return Ok(self.guard(plan, claim, tokens, term, &options, started)),
+                Step::GiveUp(reason) => return Err(self.failed(&plan, reason, seen, started)),
+                Step::Again { at, fresh } => {
+                    if fresh {
+                        // The old claim goes, and gives back what it may hold.
+                        let leases = plan.leases(shared.env.owner());
+                        claim = Claim::new(shared, leases, plan.names[0].clone());
+                    }
+                    self.pause(&plan, at, ticket.as_ref()).await?;
+                }
+            }
+        }
+    }
+
+    /// What needs no store to be refused.
+    fn refuse_early(&self, plan: &Plan) -> Result<(), LockError> {
+        let locked = || plan.names[0].clone();
+        if self.shared.env.is_forked() {
+            return Err(LockError::Forked { locked: locked() });
+        }
+        if self.shared.is_closing() {
+            return Err(LockError::ShuttingDown { locked: locked() });
+        }
+        self.shared.env.start().map_err(|error| LockError::Setup {
+            reason: format!("the keeper thread cannot be started: {error}"),
+        })?;
+        for (key, name) in plan.keys.iter().zip(&plan.names) {
+            if let Some(outer) = scope::holder_of(self.shared.store_id(), key) {
+                return Err(LockError::WouldDeadlock { locked: name.clone(), outer });
+            }
+        }
+        Ok(())
+    }
+
+    async fn wait_in_line(
+        &self,
+        plan: &Plan,
+        options: &LockOptions,
+        started: Moment,
+    ) -> Result<Ticket, LockError> {
+        let shared = &self.shared;
+        let locked = || plan.names[0].clone();
+        let ticket = shared
+            .queues
+            .join(Arc::clone(&plan.keys), self.max_waiters)
+            .map_err(|waiting| LockError::QueueFull { locked: locked(), waiting })?;
+        watch::start(shared);
+        let deadline = match options.wait {
+            Wait::AtMost(limit) => started + limit,
+            Wait::Forever => Moment::NEVER,
+        };
+        let closed = shared.closed.notified();
+        let end = either(closed, shared.env.sleep_until(deadline));
+        if until(end, ticket.turn()).await.is_some() {
+            return Ok(ticket);
+        }
+        if shared.is_closing() {
+            return Err(LockError::ShuttingDown { locked: locked() });
+        }
+        Err(LockError::Busy { locked: locked(), waited: shared.env.now().since(started), holder: None })
+    }
+
+    /// Sleeps until `at`, or less on a hint.
+    async fn pause(&self, plan: &Plan, at: Moment, ticket: Option<&Ticket>) -> Result<(), LockError> {
+        let shared = &self.shared;
+        let closed = shared.closed.notified();
+        if !shared.is_closing() && at > shared.env.now() {
+            let sleep = shared.env.sleep_until(at);
+            match ticket {
+                Some(ticket) => either(closed, either(ticket.hint(), sleep)).await,
+                None => either(closed, sleep).await,
+            }
+        }
+        if shared.is_closing() {
+            return Err(LockError::ShuttingDown { locked: plan.names[0].clone() });
+        }
+        Ok(())
+    }
+
+    fn guard(
+        &self,
+        plan: Plan,
+        claim: Claim,
+        tokens: Vec<FencingToken>,
+        term: Term,
+        options: &LockOptions,
+        started: Moment,
+    ) -> Guard {
+        let shared = &self.shared;
+        let env = Arc::clone(&shared.env);
+        let tenure = Tenure::new(shared.next_id(), plan.names, claim.settle(), tokens, term, env);
+        let guard = Guard::new(shared, tenure, options);
+        let limit = match options.wait {
+            Wait::AtMost(limit) => Some(limit),
+            Wait::Forever => None,
+        };
+        observe::acquired(guard.tenure(), shared.store.name(), shared.env.now().since(started), limit);
+        self.collect_sometimes();
+        guard
+    }
+
+    fn failed(&self, plan: &Plan, reason: Reason, seen: Seen, started: Moment) -> LockError {
+        let store = self.shared.store.name();
+        let step = error::Step::Acquire;
+        let waited = self.shared.env.now().since(started);
+        let (index, holder) = seen.taken.unwrap_or_default();
+        match reason {
+            Reason::Busy => LockError::Busy { locked: plan.names[index].clone(), waited, holder },
+            Reason::Store => LockError::Store {
+                locked: plan.names[0].clone(),
+                step,
+                store,
+                source: Arc::new(seen.failure.unwrap_or_else(|| StoreError::unknown("no answer in time"))),
+            },
+            Reason::TooLate => LockError::Store {
+                locked: plan.names[0].clone(),
+                step,
+                store,
+                source: Arc::new(StoreError::unknown(
+                    "its answers came too late: the lease was over, or nearly, by then; use a longer `expires`",
+                )),
+            },
+        }
+    }
+}
+
+/// Sends one attempt, and says what came of it.
+async fn attempt(
+    shared: &Shared,
+    leases: &[Lease],
+    pursuit: &Pursuit,
+    seen: &mut Seen,
+) -> (Answer, Vec<FencingToken>) {
+    let limit = pursuit.attempt_timeout(shared.env.now());
+    let answer = match leases {
+        [lease] => {
+            shared.within(limit, shared.store.acquire(lease)).await.map(|answer| answer.map(AcquiredMany::from))
+        }
+        leases => shared.within(limit, shared.store.acquire_many(leases)).await,
+    };
+    match answer {
+        Some(Ok(AcquiredMany::Granted { tokens, remaining })) => (Answer::Granted { remaining }, tokens),
+        Some(Ok(AcquiredMany::Taken { index, remaining, holder })) => {
+            seen.taken = Some((index, holder));
+            (Answer::Taken { remaining, undone: index > 0 }, Vec::new())
+        }
+        Some(Ok(AcquiredMany::Spent { .. })) => (Answer::Spent, Vec::new()),
+        Some(Err(error)) => {
+            seen.failure = Some(error);
+            (Answer::Failed, Vec::new())
+        }
+        None => {
+            seen.failure = Some(StoreError::unknown(format!("no answer within {limit:?}")));
+            (Answer::Failed, Vec::new())
+        }
+    }
+}
+
+impl From<Acquired> for AcquiredMany {
+    fn from(one: Acquired) -> Self {
+        match one {
+            Acquired::Granted { token, remaining } => Self::Granted { tokens: vec![token], remaining },
+            Acquired::Taken { remaining, holder, .. } => Self::Taken { index: 0, remaining, holder },
+            Acquired::Spent => Self::Spent { index: 0 },
+        }
+    }
+}
+
+/// Reports an acquisition whose future was dropped.
+struct Unfinished<'a> {
+    shared: &'a Shared,
+    name: &'a Locked,
+    started: Moment,
+    armed: bool,
+}
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        if self.armed && !self.shared.env.is_forked() {
+            let waited = self.shared.env.now().since(self.started);
+            observe::acquire_cancelled(self.name, self.shared.store.name(), waited);
+        }
+    }
+}

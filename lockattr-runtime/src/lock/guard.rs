@@ -1,0 +1,318 @@
+//! A guard: holds locks, polls the body under them, gives them back.
+//!
+//! Invariants: the release is sent after renewal has stopped and after the body is gone; dropping only
+//! enqueues; a body's own result is never replaced.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tracing::{Instrument as _, Span};
+
+use super::scope::Frame;
+use super::shared::{RELEASE_TIMEOUT, Shared};
+use super::undo::{Return, hint};
+use crate::error::{LockError, Locked, LossCause, Step};
+use crate::held::{Held, Tenure};
+use crate::lease::{FencingToken, Released};
+use crate::observe;
+use crate::options::{LockOptions, OnLost};
+use crate::store::{Feature, StoreError};
+use crate::term::Standing;
+use crate::time::Moment;
+
+/// Holds a lock, or several as one, until it is released or dropped.
+///
+/// The keeper renews it meanwhile. Dropping it gives the lock back in the background, without blocking, in
+/// any thread, with or without a runtime; [`Guard::release`] waits for the store's answer. A guard may move
+/// to another task and keeps the lock there.
+///
+/// A guard does not stop anything when the lock is lost: ask [`Guard::check`], or wait for
+/// [`Guard::lost`]; [`LockBuilder::run`](crate::LockBuilder::run) and the attribute stop their body.
+///
+/// ```
+/// # use lockattr_runtime::{Locker, LockError, store::MemoryStore};
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
+/// let locker = Locker::new(MemoryStore::new());
+/// let guard = locker.lock("invoice:7").acquire().await?;
+/// // … the work …
+/// guard.check()?;
+/// guard.release().await?;
+/// # Ok(()) }
+/// ```
+#[must_use = "the lock is given back when its guard is dropped"]
+pub struct Guard {
+    shared: Arc<Shared>,
+    tenure: Arc<Tenure>,
+    frame: Arc<Frame>,
+    on_lost: OnLost,
+    min_hold: Option<Duration>,
+    span: Span,
+    done: bool,
+}
+
+impl Guard {
+    pub(crate) fn new(shared: &Arc<Shared>, tenure: Tenure, options: &LockOptions) -> Self {
+        let tenure = Arc::new(tenure);
+        let keys = tenure.leases.iter().map(|lease| Arc::clone(&lease.key)).zip(tenure.names.iter().cloned());
+        let frame = Frame::new(shared.store_id(), keys.collect());
+        let span = observe::holding(&tenure, shared.store.name());
+        let guard = Self {
+            shared: Arc::clone(shared),
+            on_lost: options.on_lost,
+            min_hold: options.min_hold,
+            tenure,
+            frame,
+            span,
+            done: false,
+        };
+        let held = {
+            let mut held = shared.held();
+            held.insert(guard.tenure.id, Arc::clone(&guard.tenure));
+            held.len()
+        };
+        shared.renewals.watch(shared, &guard.tenure);
+        observe::population(shared.store.name(), held, shared.queues.waiting());
+        guard
+    }
+
+    pub(crate) fn tenure(&self) -> &Tenure {
+        &self.tenure
+    }
+
+    /// A handle for the code that runs under the lock.
+    #[must_use]
+    pub fn held(&self) -> Held {
+        Held(Arc::clone(&self.tenure))
+    }
+
+    /// The fencing token, see [`Held::token`].
+    #[must_use]
+    pub fn token(&self) -> FencingToken {
+        self.held().token()
+    }
+
+    /// The key, as the caller wrote it. For several keys, the first in byte order.
+    #[must_use]
+    pub fn key(&self) -> &str {
+        self.tenure.locked().key()
+    }
+
+    /// What is locked, see [`Held::locked`].
+    #[must_use]
+    pub fn locked(&self) -> &Locked {
+        self.tenure.locked()
+    }
+
+    /// How long the lock may still be believed without a renewal, see [`Held::remaining`].
+    #[must_use]
+    pub fn remaining(&self) -> Duration {
+        self.held().remaining()
+    }
+
+    /// Whether the lock is held, see [`Held::is_held`].
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        self.held().is_held()
+    }
+
+    /// Says whether the lock is held, for use with `?`, see [`Held::check`].
+    ///
+    /// # Errors
+    ///
+    /// [`LockError::Lost`] once the lock is lost.
+    pub fn check(&self) -> Result<(), LockError> {
+        self.held().check()
+    }
+
+    /// Waits until the lock is lost.
+    pub async fn lost(&self) {
+        self.held().lost().await;
+    }
+
+    /// Polls `body` under the lock.
+    ///
+    /// The deadline is checked first. With `on_lost = cancel` the answer is `Err` once the lock is lost;
+    /// the caller then drops the body before it releases.
+    pub(crate) fn poll_body<F: Future>(
+        &mut self,
+        body: Pin<&mut F>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<F::Output, LockError>> {
+        if self.shared.env.is_forked() {
+            return Poll::Ready(Err(LockError::Forked { locked: self.tenure.locked().clone() }));
+        }
+        self.tenure.body.polled(self.shared.env.now(), cx.waker());
+        if self.on_lost == OnLost::Cancel
+            && let Standing::Lost(cause) = self.tenure.standing()
+        {
+            return Poll::Ready(Err(self.tenure.lost_error(cause)));
+        }
+        let _span = self.span.enter();
+        self.frame.scoped(|| body.poll(cx)).map(Ok)
+    }
+
+    /// Gives the lock back and waits for the store's answer, at most 5 seconds; then the release goes on
+    /// in the background. Dropping the future does not stop the release.
+    ///
+    /// # Errors
+    ///
+    /// [`LockError::Lost`] if the lock was lost before: others may have held it meanwhile.
+    /// [`LockError::Store`] if the store did not confirm the release; it is tried again in the background
+    /// until the lease is over.
+    pub async fn release(mut self) -> Result<(), LockError> {
+        self.done = true;
+        let span = observe::releasing(&self.tenure, self.shared.store.name());
+        Box::pin(self.give_back()).instrument(span).await
+    }
+
+    async fn give_back(&self) -> Result<(), LockError> {
+        let mut leaving = Leaving::new(self);
+        if let Standing::Lost(cause) = leaving.before {
+            return Err(self.tenure.lost_error(cause));
+        }
+        if leaving.keeps_by_renewing() {
+            return Ok(());
+        }
+        renewal_is_idle(&self.tenure).await;
+        let keep = leaving.keep();
+        let work = self.shared.store.release_many(&self.tenure.leases, keep);
+        let failure = match self.shared.within(RELEASE_TIMEOUT, work).await {
+            Some(Ok(answers)) => {
+                leaving.finished(keep);
+                if answers.contains(&Released::NotHeld) {
+                    return Err(self.tenure.lost_error(LossCause::NotOurs));
+                }
+                return Ok(());
+            }
+            Some(Err(error)) => error,
+            None => StoreError::unknown(format!("no answer within {RELEASE_TIMEOUT:?}")),
+        };
+        observe::release_failed(self.tenure.locked(), self.shared.store.name(), Some(&failure));
+        Err(LockError::Store {
+            locked: self.tenure.locked().clone(),
+            step: Step::Release,
+            store: self.shared.store.name(),
+            source: Arc::new(failure),
+        })
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        if !self.done && !self.shared.env.is_forked() {
+            drop(Leaving::new(self));
+        }
+    }
+}
+
+impl fmt::Debug for Guard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Guard").field("locked", self.locked()).field("token", &self.token()).finish()
+    }
+}
+
+/// A tenure on its way out: whatever becomes of it, the lease is given back in the background unless the
+/// store has confirmed its release.
+struct Leaving {
+    shared: Arc<Shared>,
+    tenure: Arc<Tenure>,
+    min_hold: Option<Duration>,
+    entered: Moment,
+    /// How it stood when the guard gave it up.
+    before: Standing,
+    done: bool,
+}
+
+impl Leaving {
+    fn new(guard: &Guard) -> Self {
+        let shared = Arc::clone(&guard.shared);
+        let tenure = Arc::clone(&guard.tenure);
+        tenure.body.is_gone();
+        let entered = tenure.entered();
+        let waits = guard.min_hold.is_some_and(|least| shared.env.now() < entered + least);
+        let renewed_till_then = waits && !shared.store.supports(Feature::Keep);
+        let before = if renewed_till_then { tenure.standing() } else { tenure.close() };
+        if !renewed_till_then {
+            leave(&shared, &tenure);
+        }
+        Self { shared, tenure, min_hold: guard.min_hold, entered, before, done: false }
+    }
+
+    /// Whether the keeper has to renew it until its minimum hold is over, since the store cannot keep it.
+    fn keeps_by_renewing(&self) -> bool {
+        self.tenure.last_standing() == Standing::Held
+    }
+
+    /// What to tell the store about the minimum hold. After a loss there is none.
+    fn keep(&self) -> Option<Duration> {
+        self.min_hold.filter(|_| !matches!(self.before, Standing::Lost(_)))
+    }
+
+    /// The store has confirmed the release.
+    fn finished(&mut self, keep: Option<Duration>) {
+        self.done = true;
+        let held_for = self.shared.env.now().since(self.entered);
+        observe::released(&self.tenure, self.shared.store.name(), held_for, keep);
+        if keep.is_none_or(|keep| keep <= held_for) {
+            hint(&self.shared, &self.tenure.leases);
+        }
+    }
+}
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        if self.done || self.shared.env.is_forked() {
+            return;
+        }
+        let shared = Arc::clone(&self.shared);
+        let tenure = Arc::clone(&self.tenure);
+        let kept_until =
+            self.keeps_by_renewing().then(|| self.entered + self.min_hold.unwrap_or_default());
+        let keep = self.keep().filter(|_| kept_until.is_none());
+        let lease = &tenure.leases[0];
+        let over_at = self.shared.env.now() + lease.ttl + lease.lock_delay;
+        let give = Return {
+            leases: Arc::clone(&tenure.leases),
+            locked: tenure.locked().clone(),
+            keep,
+            over_at,
+            in_doubt: false,
+        };
+        let pending = give.pending(&shared);
+        shared.env.clone().spawn(Box::pin(async move {
+            if let Some(until) = kept_until {
+                shared.env.sleep_until(until).await;
+                tenure.close();
+                leave(&shared, &tenure);
+            }
+            renewal_is_idle(&tenure).await;
+            give.run(&shared, pending).await;
+        }));
+    }
+}
+
+/// Takes a tenure off the locker's lists.
+fn leave(shared: &Shared, tenure: &Tenure) {
+    shared.renewals.forget(tenure);
+    let held = {
+        let mut held = shared.held();
+        held.remove(&tenure.id);
+        held.len()
+    };
+    shared.settled.notify_waiters();
+    observe::population(shared.store.name(), held, shared.queues.waiting());
+}
+
+async fn renewal_is_idle(tenure: &Tenure) {
+    loop {
+        let idle = tenure.renewal.idle.notified();
+        if !*tenure.renewal.running.lock().unwrap_or_else(PoisonError::into_inner) {
+            return;
+        }
+        idle.await;
+    }
+}

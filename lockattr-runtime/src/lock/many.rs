@@ -1,0 +1,101 @@
+//! From what a caller asks to the leases of one request: checked, sorted, each key once.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Locker;
+use super::queue::KeySet;
+use crate::error::{LockError, Locked};
+use crate::key;
+use crate::lease::{Holder, Lease, Owner};
+use crate::options::LockOptions;
+use crate::store::Feature;
+use crate::term::Terms;
+
+/// Most keys of one request.
+const MOST_KEYS: usize = 64;
+const SHORTEST: Duration = Duration::from_millis(100);
+const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// A checked request.
+pub(crate) struct Plan {
+    pub(crate) names: Vec<Locked>,
+    pub(crate) keys: KeySet,
+    pub(crate) terms: Terms,
+    lock_delay: Duration,
+    holder: Arc<Holder>,
+}
+
+impl Plan {
+    pub(crate) fn new(locker: &Locker, mut names: Vec<Locked>, options: &LockOptions) -> Result<Self, LockError> {
+        let Some(first) = names.first().cloned() else {
+            return Err(LockError::InvalidKey { locked: Locked::plain(""), reason: "is missing: the list is empty" });
+        };
+        for name in &names {
+            key::check(name.key()).map_err(|reason| LockError::InvalidKey { locked: name.clone(), reason })?;
+        }
+        let mut keyed: Vec<(Arc<str>, Locked)> =
+            names.drain(..).map(|name| (locker.store_key(name.key()), name)).collect();
+        keyed.sort_by(|one, other| one.0.as_bytes().cmp(other.0.as_bytes()));
+        keyed.dedup_by(|later, earlier| later.0 == earlier.0);
+        if keyed.len() > MOST_KEYS {
+            let reason = format!("{} keys were asked for, and {MOST_KEYS} is the most at once", keyed.len());
+            return Err(LockError::InvalidOptions { locked: first, reason });
+        }
+        let ttl = ttl(locker, &first, options)?;
+        let label = options.label.clone().unwrap_or_else(|| first.template().to_owned());
+        let (keys, names): (Vec<_>, Vec<_>) = keyed.into_iter().unzip();
+        let host = &locker.shared.host;
+        Ok(Self {
+            names,
+            keys: keys.into(),
+            terms: Terms { ttl, renews: options.renew, max_hold: options.max_hold },
+            lock_delay: locker.lock_delay,
+            holder: Arc::new(Holder::new(host.host.clone(), host.pid, label)),
+        })
+    }
+
+    /// The leases for one owner.
+    pub(crate) fn leases(&self, owner: Owner) -> Arc<[Lease]> {
+        self.keys
+            .iter()
+            .map(|key| {
+                let mut lease = Lease::new(Arc::clone(key), owner, self.terms.ttl);
+                lease.lock_delay = self.lock_delay;
+                lease.holder = Arc::clone(&self.holder);
+                lease
+            })
+            .collect()
+    }
+}
+
+fn ttl(locker: &Locker, locked: &Locked, options: &LockOptions) -> Result<Duration, LockError> {
+    let invalid = |reason: String| LockError::InvalidOptions { locked: locked.clone(), reason };
+    let asked = options.expires;
+    if asked < SHORTEST || asked > LONGEST {
+        return Err(invalid(format!("`expires` is {asked:?}, and must be 100 ms to 24 h")));
+    }
+    let range = locker.shared.store.ttl_range();
+    if asked < range.min {
+        let (store, least) = (locker.shared.store.name(), range.min);
+        return Err(invalid(format!("`expires` is {asked:?}, and the {store} store needs {least:?} or more")));
+    }
+    let ttl = asked.min(range.max);
+    if let Some(min_hold) = options.min_hold {
+        if min_hold > LONGEST {
+            return Err(invalid(format!("`min_hold` is {min_hold:?}, and must be at most 24 h")));
+        }
+        if !options.renew && min_hold > ttl && !locker.shared.store.supports(Feature::Keep) {
+            return Err(invalid("`min_hold` is longer than `expires`, which this store cannot do without renewal".into()));
+        }
+    }
+    if options.max_hold.is_some_and(|most| most.is_zero()) {
+        return Err(invalid("`max_hold` is zero, and must be more".to_owned()));
+    }
+    if let (Some(least), Some(most)) = (options.min_hold, options.max_hold)
+        && least > most
+    {
+        return Err(invalid(format!("`min_hold` is {least:?}, and must not be longer than `max_hold`, {most:?}")));
+    }
+    Ok(ttl)
+}

@@ -1,0 +1,177 @@
+//! Waiters of one process: for each set of keys a line, in order of arrival. Only its head asks the store.
+//!
+//! Invariant: a place that is left, however it is left, passes the turn on.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+/// The keys of one request as the store has them, in byte order.
+pub(crate) type KeySet = Arc<[Arc<str>]>;
+
+#[derive(Debug, Default)]
+pub(crate) struct Queues(Mutex<Lines>);
+
+#[derive(Debug, Default)]
+struct Lines {
+    lines: HashMap<KeySet, BTreeMap<u64, Arc<Place>>>,
+    /// Which lines wait for a key.
+    of_key: HashMap<Arc<str>, Vec<KeySet>>,
+    waiting: usize,
+    next: u64,
+}
+
+#[derive(Debug, Default)]
+struct Place {
+    turn: Notify,
+    hint: Notify,
+}
+
+/// A place in a line.
+#[derive(Debug)]
+pub(crate) struct Ticket {
+    queues: Arc<Queues>,
+    keys: KeySet,
+    number: u64,
+    place: Arc<Place>,
+}
+
+impl Queues {
+    /// Joins the line for `keys`; `Err` says how many wait when that is `limit` already.
+    pub(crate) fn join(self: &Arc<Self>, keys: KeySet, limit: usize) -> Result<Ticket, usize> {
+        let mut guard = self.lines();
+        let lines = &mut *guard;
+        if lines.waiting >= limit {
+            return Err(lines.waiting);
+        }
+        lines.waiting += 1;
+        lines.next += 1;
+        let number = lines.next;
+        let place = Arc::new(Place::default());
+        let line = lines.lines.entry(Arc::clone(&keys)).or_default();
+        if line.is_empty() {
+            place.turn.notify_one();
+            for key in keys.iter() {
+                lines.of_key.entry(Arc::clone(key)).or_default().push(Arc::clone(&keys));
+            }
+        }
+        line.insert(number, Arc::clone(&place));
+        Ok(Ticket { queues: Arc::clone(self), keys, number, place })
+    }
+
+    /// Wakes the heads that wait for `key`: it may be free.
+    pub(crate) fn hint(&self, key: &str) {
+        let lines = self.lines();
+        for keys in lines.of_key.get(key).into_iter().flatten() {
+            if let Some((_, head)) = lines.lines.get(keys).and_then(BTreeMap::first_key_value) {
+                head.hint.notify_one();
+            }
+        }
+    }
+
+    /// Wakes every head.
+    pub(crate) fn hint_all(&self) {
+        for line in self.lines().lines.values() {
+            if let Some((_, head)) = line.first_key_value() {
+                head.hint.notify_one();
+            }
+        }
+    }
+
+    /// How many wait.
+    pub(crate) fn waiting(&self) -> usize {
+        self.lines().waiting
+    }
+
+    fn lines(&self) -> MutexGuard<'_, Lines> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Ticket {
+    /// Waits until this is the head of its line.
+    pub(crate) async fn turn(&self) {
+        self.place.turn.notified().await;
+    }
+
+    /// Waits for a hint that a key may be free.
+    pub(crate) async fn hint(&self) {
+        self.place.hint.notified().await;
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        let mut guard = self.queues.lines();
+        let lines = &mut *guard;
+        lines.waiting -= 1;
+        let Some(line) = lines.lines.get_mut(&self.keys) else { return };
+        let was_head = line.first_key_value().is_some_and(|(number, _)| *number == self.number);
+        line.remove(&self.number);
+        match line.first_key_value() {
+            Some((_, head)) if was_head => head.turn.notify_one(),
+            Some(_) => {}
+            None => {
+                lines.lines.remove(&self.keys);
+                for key in self.keys.iter() {
+                    if let Some(sets) = lines.of_key.get_mut(key) {
+                        sets.retain(|keys| keys != &self.keys);
+                        if sets.is_empty() {
+                            lines.of_key.remove(key);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(names: &[&str]) -> KeySet {
+        names.iter().map(|name| Arc::from(*name)).collect()
+    }
+
+    fn ready(future: impl Future<Output = ()>) -> bool {
+        let mut future = std::pin::pin!(future);
+        future.as_mut().poll(&mut std::task::Context::from_waker(std::task::Waker::noop())).is_ready()
+    }
+
+    #[test]
+    fn the_turn_goes_in_order_and_past_those_who_left() {
+        let queues = Arc::new(Queues::default());
+        let join = || queues.join(keys(&["k"]), 10).expect("there is room");
+        let (first, second, third) = (join(), join(), join());
+        assert!(ready(first.turn()) && !ready(second.turn()) && !ready(third.turn()));
+        drop(second);
+        drop(first);
+        assert!(ready(third.turn()));
+        drop(third);
+        assert_eq!(queues.waiting(), 0);
+        assert!(queues.lines().lines.is_empty() && queues.lines().of_key.is_empty());
+    }
+
+    #[test]
+    fn a_hint_reaches_the_head_of_every_line_with_the_key() {
+        let queues = Arc::new(Queues::default());
+        let one = queues.join(keys(&["a"]), 10).expect("there is room");
+        let both = queues.join(keys(&["a", "b"]), 10).expect("there is room");
+        let behind = queues.join(keys(&["a"]), 10).expect("there is room");
+        queues.hint("a");
+        assert!(ready(one.hint()) && ready(both.hint()) && !ready(behind.hint()));
+        queues.hint("b");
+        assert!(!ready(one.hint()) && ready(both.hint()));
+    }
+
+    #[test]
+    fn the_number_of_waiters_is_bounded() {
+        let queues = Arc::new(Queues::default());
+        let first = queues.join(keys(&["a"]), 1).expect("there is room");
+        assert_eq!(queues.join(keys(&["b"]), 1).expect_err("it is full"), 1);
+        drop(first);
+        assert!(queues.join(keys(&["b"]), 1).is_ok());
+    }
+}

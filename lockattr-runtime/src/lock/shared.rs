@@ -1,0 +1,134 @@
+//! What the clones of a locker share: its store, its waiters, what it holds.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use super::queue::Queues;
+use super::renew::Renewals;
+use crate::env::Env;
+use crate::held::Tenure;
+use crate::lease::Holder;
+use crate::store::Boxed;
+use crate::store::erased::ErasedStore;
+use crate::time::Moment;
+
+/// Longest time an attempt to give a lock back may take before it is tried again.
+pub(crate) const RELEASE_TIMEOUT: Duration = Duration::from_secs(5);
+
+pub(crate) struct Shared {
+    pub(crate) store: Arc<dyn ErasedStore>,
+    pub(crate) env: Env,
+    pub(crate) host: Arc<Holder>,
+    pub(crate) queues: Arc<Queues>,
+    pub(crate) renewals: Arc<Renewals>,
+    pub(crate) closing: AtomicBool,
+    pub(crate) closed: Notify,
+    /// Releases and undos in the background whose first answer is not in yet.
+    pub(crate) pending: AtomicUsize,
+    /// Something ended: a tenure, or a pending release.
+    pub(crate) settled: Notify,
+    pub(crate) collected: AtomicU64,
+    pub(crate) watching: AtomicBool,
+    /// Ends the stream of hints with the locker.
+    pub(crate) gone: Arc<Notify>,
+    held: Mutex<BTreeMap<u64, Arc<Tenure>>>,
+    next: AtomicU64,
+}
+
+impl Shared {
+    pub(crate) fn new(store: Arc<dyn ErasedStore>, env: Env) -> Arc<Self> {
+        let shared = Arc::new(Self {
+            store,
+            env,
+            host: Arc::new(Holder::new(host_name(), std::process::id(), "")),
+            queues: Arc::default(),
+            renewals: Arc::default(),
+            closing: AtomicBool::new(false),
+            closed: Notify::new(),
+            pending: AtomicUsize::new(0),
+            settled: Notify::new(),
+            collected: AtomicU64::new(0),
+            watching: AtomicBool::new(false),
+            gone: Arc::default(),
+            held: Mutex::default(),
+            next: AtomicU64::new(0),
+        });
+        super::shutdown::remember(&shared);
+        shared
+    }
+
+    /// A number that no other tenure of this locker has.
+    pub(crate) fn next_id(&self) -> u64 {
+        self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    pub(crate) fn held(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Tenure>>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::Acquire)
+    }
+
+    /// Which store frames of this locker belong to.
+    pub(crate) fn store_id(&self) -> usize {
+        Arc::as_ptr(&self.store).addr()
+    }
+
+    /// Runs `work` for at most `limit`; `None` when that ran out.
+    pub(crate) async fn within<T>(&self, limit: Duration, work: Boxed<'_, T>) -> Option<T> {
+        until(self.env.sleep_until(self.env.now() + limit), work).await
+    }
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared").field("store", &self.store.name()).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.renewals.end();
+        self.gone.notify_one();
+    }
+}
+
+/// Waits for `work`, or for `end`, whichever is first; `work` is looked at first.
+pub(crate) async fn until<T>(end: impl Future<Output = ()>, work: impl Future<Output = T>) -> Option<T> {
+    let (mut work, mut end) = (std::pin::pin!(work), std::pin::pin!(end));
+    std::future::poll_fn(|cx| {
+        if let std::task::Poll::Ready(done) = work.as_mut().poll(cx) {
+            return std::task::Poll::Ready(Some(done));
+        }
+        end.as_mut().poll(cx).map(|()| None)
+    })
+    .await
+}
+
+/// Waits until one of the two is ready.
+pub(crate) async fn either(one: impl Future<Output = ()>, other: impl Future<Output = ()>) {
+    until(one, other).await;
+}
+
+#[cfg(unix)]
+fn host_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+#[cfg(not(unix))]
+fn host_name() -> String {
+    std::env::var("COMPUTERNAME").unwrap_or_default()
+}
+
+/// A way to a locker that does not keep it alive.
+pub(crate) type WeakShared = Weak<Shared>;
+
+/// The moment after which a record that an attempt sent at `sent` may have made is over.
+pub(crate) fn over_at(sent: Moment, ttl: Duration, lock_delay: Duration) -> Moment {
+    sent + ttl + lock_delay
+}
