@@ -5,6 +5,8 @@
 //!
 //! Invariant: a store never names `lock/`. Waiting, retry, renewal, loss and drop live above.
 
+mod clock;
+mod entry;
 pub(crate) mod erased;
 mod error;
 #[cfg(feature = "testing")]
@@ -17,9 +19,11 @@ mod traits;
 mod url;
 
 pub use error::StoreError;
+#[cfg(feature = "testing")]
+pub use fault::{Fault, FaultStore, Faults, Verb};
 pub use memory::MemoryStore;
 #[cfg(feature = "sqlite")]
-pub use sqlite::SqliteStore;
+pub use sqlite::{SqliteOptions, SqliteStore};
 pub(crate) use traits::Boxed;
 pub use traits::{Audit, Feature, Finding, Level, Store, TtlRange, Wake, Watch};
 pub(crate) use url::connect;

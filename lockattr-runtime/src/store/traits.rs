@@ -62,7 +62,10 @@ pub trait Store: Send + Sync + 'static {
     /// Takes all keys or none. By default one by one in the order given, undone in reverse.
     ///
     /// After an error some may be held: the caller releases all.
-    fn acquire_many(&self, leases: &[Lease]) -> impl Future<Output = Result<AcquiredMany, StoreError>> + Send {
+    fn acquire_many(
+        &self,
+        leases: &[Lease],
+    ) -> impl Future<Output = Result<AcquiredMany, StoreError>> + Send {
         acquire_one_by_one(self, leases)
     }
 
@@ -97,7 +100,11 @@ pub trait Store: Send + Sync + 'static {
 
     /// Removes at most `limit` records that nobody holds and that were not used for `retention`.
     /// Returns how many.
-    fn collect(&self, retention: Duration, limit: usize) -> impl Future<Output = Result<usize, StoreError>> + Send;
+    fn collect(
+        &self,
+        retention: Duration,
+        limit: usize,
+    ) -> impl Future<Output = Result<usize, StoreError>> + Send;
 
     /// One stream a process that says when a key may be free; `None` where there is none.
     ///
@@ -110,7 +117,10 @@ pub trait Store: Send + Sync + 'static {
     fn audit(&self) -> impl Future<Output = Result<Audit, StoreError>> + Send;
 }
 
-async fn acquire_one_by_one<S: Store + ?Sized>(store: &S, leases: &[Lease]) -> Result<AcquiredMany, StoreError> {
+pub(crate) async fn acquire_one_by_one<S: Store + ?Sized>(
+    store: &S,
+    leases: &[Lease],
+) -> Result<AcquiredMany, StoreError> {
     let mut tokens = Vec::with_capacity(leases.len());
     let mut shortest = Duration::MAX;
     for (index, lease) in leases.iter().enumerate() {
@@ -123,13 +133,15 @@ async fn acquire_one_by_one<S: Store + ?Sized>(store: &S, leases: &[Lease]) -> R
             Acquired::Taken { remaining, holder, .. } => AcquiredMany::Taken { index, remaining, holder },
             Acquired::Spent => AcquiredMany::Spent { index },
         };
-        release_one_by_one(store, &leases[..index], None).await?;
+        // Of a spent owner, an earlier attempt whose answer was lost may hold the later ones as well.
+        let held = if refusal == (AcquiredMany::Spent { index }) { leases } else { &leases[..index] };
+        release_one_by_one(store, held, None).await?;
         return Ok(refusal);
     }
     Ok(AcquiredMany::Granted { tokens, remaining: shortest })
 }
 
-async fn release_one_by_one<S: Store + ?Sized>(
+pub(crate) async fn release_one_by_one<S: Store + ?Sized>(
     store: &S,
     leases: &[Lease],
     keep: Option<Duration>,

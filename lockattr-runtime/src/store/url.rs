@@ -1,4 +1,6 @@
 //! From a URL to a store: one line a scheme.
+//!
+//! Invariant: no part of a URL is ever shown but its scheme and a file's path, so that no password is.
 
 use std::sync::Arc;
 
@@ -6,10 +8,173 @@ use super::MemoryStore;
 use super::erased::ErasedStore;
 use crate::error::LockError;
 
+/// The schemes, whether this build has them, and the feature that brings them.
+const SCHEMES: [(&str, bool, Option<&str>); 2] =
+    [("memory", true, None), ("sqlite", cfg!(feature = "sqlite"), Some("sqlite"))];
+
 /// Opens the store that `url` names.
+///
+/// * `memory:` is a new store in this process alone.
+/// * `sqlite:locks.db`, `sqlite://locks.db` and `sqlite:///var/lib/app/locks.db` are a file, relative or
+///   absolute; `%3F` stands for `?`, `%23` for `#`, `%25` for `%`. After a `?`, `allow_network_file_system=true` opens it on a
+///   network file system, and `busy_timeout=10` waits ten seconds while others have it locked.
 pub(crate) async fn connect(url: &str) -> Result<Arc<dyn ErasedStore>, LockError> {
-    match url.split_once(':').map_or(url, |(scheme, _)| scheme) {
-        "memory" => Ok(Arc::new(MemoryStore::new())),
-        _ => Err(LockError::Setup { reason: "unknown scheme".to_owned() }),
+    let Some((scheme, rest)) = url.split_once(':') else {
+        return Err(setup(format!(
+            "a store's URL begins with a scheme, as in `memory:`; there are {}",
+            schemes()
+        )));
+    };
+    match scheme.to_ascii_lowercase().as_str() {
+        "memory" if matches!(rest, "" | "//") => Ok(Arc::new(MemoryStore::new())),
+        "memory" => Err(setup("the URL of the memory store is `memory:` and nothing more")),
+        #[cfg(feature = "sqlite")]
+        "sqlite" => sqlite(rest).await,
+        scheme => Err(unknown(scheme)),
+    }
+}
+
+fn setup(reason: impl Into<String>) -> LockError {
+    LockError::Setup { reason: reason.into() }
+}
+
+fn unknown(scheme: &str) -> LockError {
+    let known = SCHEMES.iter().find(|(name, ..)| *name == scheme);
+    setup(match known {
+        Some((name, _, Some(feature))) => format!(
+            "`{name}:` needs the Cargo feature `{feature}` of lockattr, which this build does not have; add it to the \
+             dependency's `features`"
+        ),
+        // A mistyped URL may have anything before its first colon.
+        _ if !scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte)) => {
+            format!("the URL's scheme is not one; there are {}", schemes())
+        }
+        _ => format!("no store has the URL scheme `{scheme}:`; there are {}", schemes()),
+    })
+}
+
+fn schemes() -> String {
+    let names = SCHEMES.iter().map(|(name, is_here, feature)| match feature {
+        Some(feature) if *is_here => format!("`{name}:` (feature `{feature}`)"),
+        Some(feature) => format!("`{name}:` (feature `{feature}`, not in this build)"),
+        None => format!("`{name}:`"),
+    });
+    names.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(feature = "sqlite")]
+async fn sqlite(rest: &str) -> Result<Arc<dyn ErasedStore>, LockError> {
+    use std::time::Duration;
+
+    use super::SqliteOptions;
+
+    let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
+    if path.contains('#') {
+        return Err(setup("a `#` in the path of a `sqlite:` URL is written `%23`"));
+    }
+    let mut options = SqliteOptions::new();
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        options = match (name, value, value.parse()) {
+            ("allow_network_file_system", "true", _) => options.allow_network_file_system(true),
+            ("allow_network_file_system", "false", _) => options.allow_network_file_system(false),
+            ("busy_timeout", _, Ok(seconds)) => options.busy_timeout(Duration::from_secs(seconds)),
+            _ => {
+                return Err(setup(
+                    "a `sqlite:` URL takes `allow_network_file_system=true` or `=false`, and `busy_timeout=` with a number \
+                     of seconds",
+                ));
+            }
+        };
+    }
+    let path = path.strip_prefix("//").unwrap_or(path);
+    if path.is_empty() {
+        return Err(setup(
+            "a `sqlite:` URL names a file, as in `sqlite:locks.db` or `sqlite:///var/lib/app/locks.db`",
+        ));
+    }
+    let path =
+        decoded(path).ok_or_else(|| setup("the path of the `sqlite:` URL is wrongly percent-encoded"))?;
+    Ok(Arc::new(options.open(path).await?))
+}
+
+#[cfg(feature = "sqlite")]
+fn decoded(text: &str) -> Option<String> {
+    let mut parts = text.split('%');
+    let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
+    for part in parts {
+        bytes.push(
+            u8::from_str_radix(part.get(..2).filter(|hex| hex.bytes().all(|b| b.is_ascii_hexdigit()))?, 16)
+                .ok()?,
+        );
+        bytes.extend_from_slice(&part.as_bytes()[2..]);
+    }
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn refusal(url: &str) -> String {
+        match connect(url).await {
+            Ok(_) => panic!("`{url}` was accepted"),
+            Err(error) => format!("{error} {error:?}"),
+        }
+    }
+
+    #[tokio::test]
+    async fn memory_is_always_there() {
+        for url in ["memory:", "memory://", "MEMORY:"] {
+            assert_eq!(connect(url).await.map(|store| store.name()).ok(), Some("memory"));
+        }
+        assert!(refusal("memory:/tmp/x").await.contains("nothing more"));
+    }
+
+    #[tokio::test]
+    async fn an_unknown_scheme_lists_the_known_ones_and_hides_the_rest() {
+        let text = refusal("redis://user:hunter2@host:6379/0").await;
+        assert!(
+            text.contains("`redis:`")
+                && text.contains("`memory:`")
+                && text.contains("`sqlite:` (feature `sqlite`")
+        );
+        assert!(!text.contains("hunter2") && !text.contains("host"), "{text}");
+        assert!(!refusal("//user:hunter2@host").await.contains("user"));
+        assert!(refusal("locks.db").await.contains("begins with a scheme"));
+        assert!(refusal("").await.contains("begins with a scheme"));
+    }
+
+    #[cfg(not(feature = "sqlite"))]
+    #[tokio::test]
+    async fn a_scheme_that_is_not_built_in_names_its_feature() {
+        let text = refusal("sqlite:locks.db").await;
+        assert!(text.contains("needs the Cargo feature `sqlite`"), "{text}");
+    }
+
+    #[cfg(feature = "sqlite")]
+    #[tokio::test]
+    async fn wrong_sqlite_urls_are_explained() {
+        for (url, word) in [
+            ("sqlite:", "names a file"),
+            ("sqlite://", "names a file"),
+            ("sqlite::memory:", "`memory:`"),
+            ("sqlite:/nowhere/at/all/x.db", "/nowhere/at/all is not a directory"),
+            ("sqlite:x.db?mode=rwc", "busy_timeout="),
+            ("sqlite:x.db?busy_timeout=soon", "busy_timeout="),
+            ("sqlite:x%2.db", "percent-encoded"),
+            ("sqlite:x#.db", "%23"),
+        ] {
+            let text = refusal(url).await;
+            assert!(text.contains(word), "{url}: {text}");
+        }
+    }
+
+    #[cfg(feature = "sqlite")]
+    #[test]
+    fn paths_are_decoded() {
+        assert_eq!(decoded("a%3Fb%23c%25%C3%A9").as_deref(), Some("a?b#c%é"));
+        assert_eq!(decoded("a%+1"), None);
+        assert_eq!(decoded("%FF"), None);
     }
 }

@@ -1,0 +1,323 @@
+//! The database file: what may be opened, making it, and whether its path still leads to it.
+//!
+//! Invariant: no file is opened but by SQLite, whose locks would fall with any other descriptor of the
+//! same file that this process closes; and nothing is written before the file is known to be ours or empty.
+
+use std::fs::Metadata;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
+use sqlx::{ConnectOptions as _, Executor as _};
+
+use super::rows::TABLE;
+use crate::store::StoreError;
+use crate::store::traits::{Audit, Finding, Level};
+
+/// "lkat", in the file's header.
+const APPLICATION: i64 = 0x6C6B_6174;
+const VERSION: i64 = 1;
+const TRIES: u32 = 5;
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// An open connection, and the file that it opened.
+#[derive(Debug)]
+pub(super) struct Connection {
+    pub(super) sqlite: SqliteConnection,
+    identity: Identity,
+}
+
+/// Device and inode, where the system has them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Identity(Option<(u64, u64)>);
+
+impl Identity {
+    #[cfg(unix)]
+    fn of(metadata: &Metadata) -> Self {
+        use std::os::unix::fs::MetadataExt as _;
+        Self(Some((metadata.dev(), metadata.ino())))
+    }
+
+    // An open file cannot be deleted or replaced there.
+    #[cfg(not(unix))]
+    fn of(_: &Metadata) -> Self {
+        Self(None)
+    }
+}
+
+/// Where the database lies.
+#[derive(Clone, Debug)]
+pub(super) struct File {
+    path: PathBuf,
+    allow_network: bool,
+}
+
+impl File {
+    /// Makes the path absolute, so that it stays the same when the process changes its directory.
+    pub(super) fn new(path: &Path, allow_network: bool) -> Result<Self, String> {
+        let text = path
+            .to_str()
+            .ok_or_else(|| format!("{} is not valid UTF-8, as SQLite needs it", path.display()))?;
+        if text.is_empty() || text.contains('\0') {
+            return Err(format!("`{}` is no path of a file", text.escape_debug()));
+        }
+        if text.starts_with(":memory:") {
+            return Err(
+                "a SQLite database in memory is seen by nobody else; use the memory store (`memory:`)"
+                    .to_owned(),
+            );
+        }
+        let path = std::path::absolute(path).map_err(|error| format!("`{text}`: {error}"))?;
+        Ok(Self { path, allow_network })
+    }
+
+    /// Whether the path still leads to the file of `connection`.
+    pub(super) fn is_at_its_path(&self, connection: &Connection) -> bool {
+        std::fs::metadata(&self.path).is_ok_and(|metadata| Identity::of(&metadata) == connection.identity)
+    }
+
+    /// Checks the file, makes it if it is missing, and opens it.
+    pub(super) async fn open(&self, patience: Duration) -> Result<Connection, String> {
+        for _ in 0..TRIES {
+            let before = self.look()?;
+            if before.as_ref().is_some_and(|metadata| metadata.len() > 0) {
+                self.check_ours().await?;
+            }
+            let options = options(&self.path).create_if_missing(before.is_none()).busy_timeout(patience);
+            let mut sqlite = options.connect().await.map_err(|error| self.explain("opening", &error))?;
+            prepare(&mut sqlite, patience).await.map_err(|error| self.explain("preparing", &error))?;
+            let after = self.look()?;
+            // Only a file that was there before and after is certainly the one that was opened.
+            if let (Some(before), Some(after)) = (before, after)
+                && Identity::of(&before) == Identity::of(&after)
+            {
+                return Ok(Connection { sqlite, identity: Identity::of(&after) });
+            }
+        }
+        Err(format!("{} is replaced or deleted again and again", self.path.display()))
+    }
+
+    /// What is at the path, if anything; an error when it cannot be a database.
+    fn look(&self) -> Result<Option<Metadata>, String> {
+        let path = self.path.display();
+        let found = match std::fs::metadata(&self.path) {
+            Ok(metadata) if metadata.is_dir() => {
+                return Err(format!("{path} is a directory; give a file in it"));
+            }
+            Ok(metadata) if !metadata.is_file() => return Err(format!("{path} is not a regular file")),
+            Ok(metadata) => Some(metadata),
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            Err(error) => return Err(format!("{path}: {error}")),
+        };
+        let place = match (&found, self.path.parent()) {
+            (None, Some(directory)) => directory,
+            _ => &self.path,
+        };
+        if found.is_none() && !place.is_dir() {
+            return Err(format!("{} is not a directory; make it first", place.display()));
+        }
+        match network(place) {
+            Some(kind) if !self.allow_network => Err(format!(
+                "{path} lies on a network file system ({kind}), where SQLite's locks do not hold: two holders may come \
+                 of it; use a local file or a store with a server, or set `allow_network_file_system`"
+            )),
+            _ => Ok(found),
+        }
+    }
+
+    /// Reads the file's header, without locks and without touching a byte or making a file beside it.
+    async fn check_ours(&self) -> Result<(), String> {
+        let mut answer = self.header().await;
+        for _ in 1..TRIES {
+            if answer.as_ref().is_ok_and(|(application, _)| *application == APPLICATION) {
+                break;
+            }
+            // Another process may be making it at this moment.
+            tokio::time::sleep(PAUSE).await;
+            answer = self.header().await;
+        }
+        let path = self.path.display();
+        match answer {
+            Ok((APPLICATION, VERSION)) => Ok(()),
+            Ok((APPLICATION, version)) => Err(format!(
+                "{path} has the layout {version} of another version of lockattr, and this one knows {VERSION}; give \
+                 the store a new file"
+            )),
+            Ok(_) => Err(format!(
+                "{path} is a SQLite database of another application; give the store a file of its own"
+            )),
+            Err(error) => Err(self.explain("reading", &error)),
+        }
+    }
+
+    async fn header(&self) -> Result<(i64, i64), sqlx::Error> {
+        let mut sqlite = options(&self.path).read_only(true).immutable(true).connect().await?;
+        let application = pragma(&mut sqlite, "pragma application_id").await?;
+        let version = pragma(&mut sqlite, "pragma user_version").await?;
+        Ok((application, version))
+    }
+
+    fn explain(&self, doing: &str, error: &sqlx::Error) -> String {
+        let path = self.path.display();
+        let code = error.as_database_error().and_then(|error| error.code()?.parse::<i64>().ok());
+        match code.map(|code| code & 0xFF) {
+            Some(8) => format!(
+                "{path} cannot be written: it, its directory or its file system is read-only ({error})"
+            ),
+            Some(14) => format!(
+                "{path} cannot be opened: may this user read and write it and its directory? ({error})"
+            ),
+            Some(26) => format!("{path} is not a SQLite database; give the store a file of its own"),
+            _ => format!("{doing} {path}: {error}"),
+        }
+    }
+
+    /// What the file system and the connection's settings guarantee.
+    pub(super) async fn audit(&self, connection: &mut Connection) -> Result<Audit, StoreError> {
+        let sqlite = &mut connection.sqlite;
+        let mode: String = sqlx::query_scalar("pragma journal_mode")
+            .fetch_one(&mut *sqlite)
+            .await
+            .map_err(StoreError::refused)?;
+        let synchronous = pragma(sqlite, "pragma synchronous").await.map_err(StoreError::refused)?;
+        let mut findings = vec![Finding::new(
+            Level::P2,
+            format!(
+                "locks are kept on this machine alone, in {} (journal mode {mode}, synchronous {synchronous})",
+                self.path.display()
+            ),
+        )];
+        if let Some(kind) = network(&self.path) {
+            findings.push(Finding::new(
+                Level::None,
+                format!("its file system ({kind}) is shared between machines, and SQLite's locks do not hold there"),
+            ));
+        }
+        if !cfg!(target_os = "linux") {
+            findings.push(Finding::new(
+                Level::P1,
+                "leases expire by the wall clock: setting it forward ends them early",
+            ));
+        }
+        let level = findings.iter().map(|finding| finding.level).min().unwrap_or(Level::None);
+        Ok(Audit::new(level, findings))
+    }
+}
+
+fn options(path: &Path) -> SqliteConnectOptions {
+    SqliteConnectOptions::new()
+        .filename(path)
+        .thread_name(|_| "lockattr-sqlite".to_owned())
+        .disable_statement_logging()
+}
+
+async fn pragma(sqlite: &mut SqliteConnection, statement: &'static str) -> Result<i64, sqlx::Error> {
+    sqlx::query_scalar(statement).fetch_one(sqlite).await
+}
+
+/// Makes the table in an empty database, and sets the connection up.
+async fn prepare(sqlite: &mut SqliteConnection, patience: Duration) -> Result<(), sqlx::Error> {
+    sqlite.execute("begin immediate").await?;
+    let application = pragma(sqlite, "pragma application_id").await?;
+    let tables = pragma(sqlite, "select count(*) from sqlite_schema").await?;
+    if application != APPLICATION && tables == 0 {
+        sqlite.execute(TABLE).await?;
+        sqlite.execute("pragma application_id = 1818976628").await?;
+        sqlite.execute("pragma user_version = 1").await?;
+    }
+    sqlite.execute("commit").await?;
+    write_ahead(sqlite, patience).await?;
+    // Losing power loses the holders too, so the log need not reach the disk at every commit.
+    sqlite.execute("pragma synchronous = normal").await?;
+    Ok(())
+}
+
+/// Turns the write-ahead log on. SQLite does not wait for others here, so that is done for it.
+async fn write_ahead(sqlite: &mut SqliteConnection, patience: Duration) -> Result<(), sqlx::Error> {
+    let mut waited = Duration::ZERO;
+    loop {
+        let answer =
+            sqlx::query_scalar::<_, String>("pragma journal_mode = wal").fetch_one(&mut *sqlite).await;
+        match answer {
+            Ok(mode) if mode == "wal" => return Ok(()),
+            Ok(mode) if waited >= patience => {
+                return Err(sqlx::Error::Protocol(format!(
+                    "the journal mode stays `{mode}`, and `wal` is needed"
+                )));
+            }
+            Err(error) if waited >= patience => return Err(error),
+            _ => {}
+        }
+        tokio::time::sleep(PAUSE).await;
+        waited += PAUSE;
+    }
+}
+
+/// The name of the network file system that `path` lies on, if it does.
+#[cfg(target_os = "linux")]
+fn network(path: &Path) -> Option<&'static str> {
+    let statistics = rustix::fs::statfs(path).ok()?;
+    // The width of this field differs between architectures; the numbers have 32 bits.
+    network_kind(u32::try_from(statistics.f_type & 0xFFFF_FFFF).ok()?)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn network(_: &Path) -> Option<&'static str> {
+    None
+}
+
+/// Names the file systems of statfs(2) and linux/magic.h that machines share.
+#[cfg(target_os = "linux")]
+const fn network_kind(magic: u32) -> Option<&'static str> {
+    Some(match magic {
+        0x6969 => "NFS",
+        0x517B | 0xFE53_4D42 => "SMB",
+        0xFF53_4D42 => "CIFS",
+        0x0102_1997 => "9p",
+        0x6573_5546 => "FUSE",
+        0x5346_414F | 0x6B41_4653 => "AFS",
+        0x7375_7245 => "Coda",
+        0x00C3_6400 => "Ceph",
+        0x564C => "NCP",
+        0x0116_1970 => "GFS2",
+        0x7461_636F => "OCFS2",
+        0x0BD0_0BD0 => "Lustre",
+        0x4750_4653 => "GPFS",
+        0x1983_0326 => "BeeGFS",
+        0x2003_0528 => "OrangeFS",
+        0xAAD7_AAEA => "PanFS",
+        0x786F_4256 => "VirtualBox shared folder",
+        0xBACB_ACBC => "VMware shared folder",
+        0x7C7C_6673 => "Parallels shared folder",
+        _ => return None,
+    })
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn network_file_systems_are_told_from_local_ones() {
+        for (magic, name) in
+            [(0x6969, "NFS"), (0x0102_1997, "9p"), (0x6573_5546, "FUSE"), (0xFF53_4D42, "CIFS")]
+        {
+            assert_eq!(network_kind(magic), Some(name));
+        }
+        for local in [0xEF53, 0x5846_5342, 0x9123_683E, 0x0102_1994, 0x794C_7630] {
+            assert_eq!(network_kind(local), None);
+        }
+    }
+
+    #[test]
+    fn the_directory_of_this_test_is_local() {
+        assert_eq!(network(Path::new("/proc")), None);
+    }
+
+    #[test]
+    fn the_header_says_whose_it_is() {
+        assert_eq!(APPLICATION, 1_818_976_628);
+        assert_eq!(&u32::try_from(APPLICATION).unwrap_or_default().to_be_bytes(), b"lkat");
+    }
+}
