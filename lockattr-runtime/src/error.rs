@@ -147,7 +147,9 @@ pub enum LockError {
         holder: Option<Arc<Holder>>,
     },
     /// It was held, and then no longer. With `on_lost = cancel` the body was stopped before this came back.
-    #[error("holding {locked}: it was lost after {held_for:.1?}, since {cause}; others may have run since, so check what was done before trying again")]
+    #[error(
+        "holding {locked}: it was lost after {held_for:.1?}, since {cause}; others may have run since, so check what was done before trying again"
+    )]
     #[non_exhaustive]
     Lost {
         /// What was locked.
@@ -171,7 +173,9 @@ pub enum LockError {
         source: Arc<StoreError>,
     },
     /// The enclosing body holds the same key: waiting for it could never end.
-    #[error("acquiring {locked}: the body that is running already holds it as {outer}, so waiting would never end; pass the held lease on, or use another key")]
+    #[error(
+        "acquiring {locked}: the body that is running already holds it as {outer}, so waiting would never end; pass the held lease on, or use another key"
+    )]
     #[non_exhaustive]
     WouldDeadlock {
         /// What was to be locked.
@@ -209,7 +213,9 @@ pub enum LockError {
         store: &'static str,
     },
     /// No locker is installed in this process.
-    #[error("acquiring {locked}: no locker is installed; add `lockattr::install(lockattr::Locker::connect(\"memory:\").await?);` with your store's URL to the start of `main`, or give the attribute `locker = ..`")]
+    #[error(
+        "acquiring {locked}: no locker is installed; add `lockattr::install(lockattr::Locker::connect(\"memory:\").await?);` with your store's URL to the start of `main`, or give the attribute `locker = ..`"
+    )]
     #[non_exhaustive]
     NotInstalled {
         /// What was to be locked.
@@ -223,7 +229,9 @@ pub enum LockError {
         reason: String,
     },
     /// Too many tasks of this process wait for it already.
-    #[error("acquiring {locked}: {waiting} tasks of this process wait already, which is the limit; raise `max_waiters`, or send less")]
+    #[error(
+        "acquiring {locked}: {waiting} tasks of this process wait already, which is the limit; raise `max_waiters`, or send less"
+    )]
     #[non_exhaustive]
     QueueFull {
         /// What was to be locked.
@@ -239,7 +247,9 @@ pub enum LockError {
         locked: Locked,
     },
     /// This process is a fork of the one that made the locker, and has neither its threads nor its connections.
-    #[error("acquiring {locked}: this process was forked after the locker was made; make a new locker in the child")]
+    #[error(
+        "acquiring {locked}: this process was forked after the locker was made; make a new locker in the child"
+    )]
     #[non_exhaustive]
     Forked {
         /// What was to be locked.

@@ -220,7 +220,11 @@ impl Held {
     /// How long the lock may still be believed without a renewal; zero once it is lost or given back.
     #[must_use]
     pub fn remaining(&self) -> Duration {
-        if self.is_held() { self.0.env.now().until(self.0.step(|term| term.stop_at())) } else { Duration::ZERO }
+        if self.is_held() {
+            self.0.env.now().until(self.0.step(|term| term.stop_at()))
+        } else {
+            Duration::ZERO
+        }
     }
 
     /// Whether the lock is held: by this machine's clock, without asking the store.

@@ -63,7 +63,10 @@ impl Keeper {
     }
 
     /// Runs `work` on the keeper. Dropping the handle does not stop it.
-    pub(crate) fn spawn<T: Send + 'static>(&self, work: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
+    pub(crate) fn spawn<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> JoinHandle<T> {
         self.handle.spawn(work)
     }
 

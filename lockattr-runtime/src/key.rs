@@ -109,7 +109,10 @@ mod tests {
             format!("{}~{}", "x".repeat(120), "qxtcvtlvbrhlk233niownxffx6vml4dcmcfbvcjucdicrcjwycna")
         );
         let split = format!("{}{}", "x".repeat(119), "é".repeat(100));
-        assert_eq!(canonical(&split), format!("{}~{}", "x".repeat(119), "tmngubs3aucux5xlbd3ikmjgj63raq5tmpqavx2ad53sqrbijj7q"));
+        assert_eq!(
+            canonical(&split),
+            format!("{}~{}", "x".repeat(119), "tmngubs3aucux5xlbd3ikmjgj63raq5tmpqavx2ad53sqrbijj7q")
+        );
     }
 
     #[test]

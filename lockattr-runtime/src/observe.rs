@@ -97,7 +97,9 @@ pub(crate) fn body_not_polled(tenure: &Tenure, idle: Duration) {
 pub(crate) fn released(tenure: &Tenure, store: &'static str, held_for: Duration, kept: Option<Duration>) {
     let template = tenure.locked().template();
     match kept {
-        Some(kept) => debug!(template, store, ?held_for, ?kept, "lock released, and kept for its minimum hold"),
+        Some(kept) => {
+            debug!(template, store, ?held_for, ?kept, "lock released, and kept for its minimum hold")
+        }
         None => debug!(template, store, ?held_for, "lock released"),
     }
     counters::hold(template, store, held_for);
@@ -169,11 +171,13 @@ mod counters {
     }
 
     pub(super) fn hold(template: &str, store: &'static str, held_for: Duration) {
-        histogram!("lockattr_hold_seconds", "template" => template.to_owned(), "store" => store).record(held_for);
+        histogram!("lockattr_hold_seconds", "template" => template.to_owned(), "store" => store)
+            .record(held_for);
     }
 
     pub(super) fn release_error(template: &str, store: &'static str) {
-        counter!("lockattr_release_errors_total", "template" => template.to_owned(), "store" => store).increment(1);
+        counter!("lockattr_release_errors_total", "template" => template.to_owned(), "store" => store)
+            .increment(1);
     }
 
     #[expect(clippy::cast_precision_loss, reason = "gauges are doubles")]

@@ -70,9 +70,7 @@ impl Sub<Duration> for Moment {
 /// took. One per cent is for clock rates (NTP slews by at most 500 ppm), two milliseconds for rounding;
 /// both are the defaults of the Redlock description (redis.io, "Distributed Locks with Redis").
 pub(crate) fn valid_until(sent: Moment, remaining: Duration) -> Moment {
-    sent + remaining
-        .saturating_sub(remaining / 100)
-        .saturating_sub(Duration::from_millis(2))
+    sent + remaining.saturating_sub(remaining / 100).saturating_sub(Duration::from_millis(2))
 }
 
 #[cfg(any(target_os = "linux", target_os = "android"))]

@@ -201,9 +201,10 @@ async fn attempt(
 ) -> (Answer, Vec<FencingToken>) {
     let limit = pursuit.attempt_timeout(shared.env.now());
     let answer = match leases {
-        [lease] => {
-            shared.within(limit, shared.store.acquire(lease)).await.map(|answer| answer.map(AcquiredMany::from))
-        }
+        [lease] => shared
+            .within(limit, shared.store.acquire(lease))
+            .await
+            .map(|answer| answer.map(AcquiredMany::from)),
         leases => shared.within(limit, shared.store.acquire_many(leases)).await,
     };
     match answer {

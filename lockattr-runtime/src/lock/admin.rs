@@ -28,7 +28,12 @@ impl Locker {
     /// # Errors
     ///
     /// [`LockError::Store`] when the store fails.
-    pub async fn list(&self, prefix: &str, after: Option<&str>, limit: usize) -> Result<Vec<Record>, LockError> {
+    pub async fn list(
+        &self,
+        prefix: &str,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<Record>, LockError> {
         let full = format!("{}{prefix}", self.prefix);
         let after = after.map(|after| format!("{}{after}", self.prefix));
         let records = self.shared.store.list(&full, after.as_deref(), limit).await;

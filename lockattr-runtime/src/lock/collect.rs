@@ -24,8 +24,12 @@ impl Locker {
         if last != 0 && now.since(Moment::from_nanos(last)) < EVERY {
             return;
         }
-        let claimed =
-            shared.collected.compare_exchange(last, now.as_nanos().max(1), Ordering::Relaxed, Ordering::Relaxed);
+        let claimed = shared.collected.compare_exchange(
+            last,
+            now.as_nanos().max(1),
+            Ordering::Relaxed,
+            Ordering::Relaxed,
+        );
         if claimed.is_err() {
             return;
         }

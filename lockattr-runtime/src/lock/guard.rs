@@ -17,7 +17,7 @@ use super::shared::{RELEASE_TIMEOUT, Shared};
 use super::undo::{Return, hint};
 use crate::error::{LockError, Locked, LossCause, Step};
 use crate::held::{Held, Tenure};
-use crate::lease::{FencingToken, Released};
+use crate::lease::FencingToken;
 use crate::observe;
 use crate::options::{LockOptions, OnLost};
 use crate::store::{Feature, StoreError};
@@ -179,14 +179,11 @@ impl Guard {
         }
         renewal_is_idle(&self.tenure).await;
         let keep = leaving.keep();
-        let work = self.shared.store.release_many(&self.tenure.leases, keep);
+        let work = self.shared.release(&self.tenure.leases, keep);
         let failure = match self.shared.within(RELEASE_TIMEOUT, work).await {
-            Some(Ok(answers)) => {
+            Some(Ok(was_ours)) => {
                 leaving.finished(keep);
-                if answers.contains(&Released::NotHeld) {
-                    return Err(self.tenure.lost_error(LossCause::NotOurs));
-                }
-                return Ok(());
+                return if was_ours { Ok(()) } else { Err(self.tenure.lost_error(LossCause::NotOurs)) };
             }
             Some(Err(error)) => error,
             None => StoreError::unknown(format!("no answer within {RELEASE_TIMEOUT:?}")),
@@ -270,8 +267,7 @@ impl Drop for Leaving {
         }
         let shared = Arc::clone(&self.shared);
         let tenure = Arc::clone(&self.tenure);
-        let kept_until =
-            self.keeps_by_renewing().then(|| self.entered + self.min_hold.unwrap_or_default());
+        let kept_until = self.keeps_by_renewing().then(|| self.entered + self.min_hold.unwrap_or_default());
         let keep = self.keep().filter(|_| kept_until.is_none());
         let lease = &tenure.leases[0];
         let over_at = self.shared.env.now() + lease.ttl + lease.lock_delay;

@@ -27,12 +27,20 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    pub(crate) fn new(locker: &Locker, mut names: Vec<Locked>, options: &LockOptions) -> Result<Self, LockError> {
+    pub(crate) fn new(
+        locker: &Locker,
+        mut names: Vec<Locked>,
+        options: &LockOptions,
+    ) -> Result<Self, LockError> {
         let Some(first) = names.first().cloned() else {
-            return Err(LockError::InvalidKey { locked: Locked::plain(""), reason: "is missing: the list is empty" });
+            return Err(LockError::InvalidKey {
+                locked: Locked::plain(""),
+                reason: "is missing: the list is empty",
+            });
         };
         for name in &names {
-            key::check(name.key()).map_err(|reason| LockError::InvalidKey { locked: name.clone(), reason })?;
+            key::check(name.key())
+                .map_err(|reason| LockError::InvalidKey { locked: name.clone(), reason })?;
         }
         let mut keyed: Vec<(Arc<str>, Locked)> =
             names.drain(..).map(|name| (locker.store_key(name.key()), name)).collect();
@@ -78,7 +86,9 @@ fn ttl(locker: &Locker, locked: &Locked, options: &LockOptions) -> Result<Durati
     let range = locker.shared.store.ttl_range();
     if asked < range.min {
         let (store, least) = (locker.shared.store.name(), range.min);
-        return Err(invalid(format!("`expires` is {asked:?}, and the {store} store needs {least:?} or more")));
+        return Err(invalid(format!(
+            "`expires` is {asked:?}, and the {store} store needs {least:?} or more"
+        )));
     }
     let ttl = asked.min(range.max);
     if let Some(min_hold) = options.min_hold {
@@ -86,7 +96,9 @@ fn ttl(locker: &Locker, locked: &Locked, options: &LockOptions) -> Result<Durati
             return Err(invalid(format!("`min_hold` is {min_hold:?}, and must be at most 24 h")));
         }
         if !options.renew && min_hold > ttl && !locker.shared.store.supports(Feature::Keep) {
-            return Err(invalid("`min_hold` is longer than `expires`, which this store cannot do without renewal".into()));
+            return Err(invalid(
+                "`min_hold` is longer than `expires`, which this store cannot do without renewal".into(),
+            ));
         }
     }
     if options.max_hold.is_some_and(|most| most.is_zero()) {
@@ -95,7 +107,9 @@ fn ttl(locker: &Locker, locked: &Locked, options: &LockOptions) -> Result<Durati
     if let (Some(least), Some(most)) = (options.min_hold, options.max_hold)
         && least > most
     {
-        return Err(invalid(format!("`min_hold` is {least:?}, and must not be longer than `max_hold`, {most:?}")));
+        return Err(invalid(format!(
+            "`min_hold` is {least:?}, and must not be longer than `max_hold`, {most:?}"
+        )));
     }
     Ok(ttl)
 }

@@ -159,7 +159,11 @@ impl Locker {
     ///
     /// [`LockError::Store`] when the store cannot be asked.
     pub async fn audit(&self) -> Result<Audit, LockError> {
-        self.shared.store.audit().await.map_err(|error| self.store_error("the store's configuration", Step::Audit, error))
+        self.shared
+            .store
+            .audit()
+            .await
+            .map_err(|error| self.store_error("the store's configuration", Step::Audit, error))
     }
 
     /// Refuses to go on with a store whose configuration reaches less than `level`.
@@ -180,7 +184,8 @@ impl Locker {
             return Ok(self);
         }
         let store = self.shared.store.name();
-        let findings: Vec<_> = audit.findings.into_iter().filter(|f| f.level < level).map(|f| f.text).collect();
+        let findings: Vec<_> =
+            audit.findings.into_iter().filter(|f| f.level < level).map(|f| f.text).collect();
         Err(LockError::Setup {
             reason: format!(
                 "{level:?} is required and the {store} store reaches {:?}: {}",
@@ -193,7 +198,11 @@ impl Locker {
     /// The key as the store has it.
     fn store_key(&self, key: &str) -> Arc<str> {
         let canonical = key::canonical(key);
-        if self.prefix.is_empty() { Arc::from(canonical) } else { Arc::from(format!("{}{canonical}", self.prefix)) }
+        if self.prefix.is_empty() {
+            Arc::from(canonical)
+        } else {
+            Arc::from(format!("{}{canonical}", self.prefix))
+        }
     }
 
     fn store_error(&self, what: &str, step: Step, source: crate::store::StoreError) -> LockError {
@@ -204,6 +213,9 @@ impl Locker {
 
 impl fmt::Debug for Locker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Locker").field("store", &self.shared.store.name()).field("prefix", &self.prefix).finish()
+        f.debug_struct("Locker")
+            .field("store", &self.shared.store.name())
+            .field("prefix", &self.prefix)
+            .finish()
     }
 }

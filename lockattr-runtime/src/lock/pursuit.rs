@@ -18,9 +18,14 @@ const MOST_SPENT: u32 = 3;
 /// What came of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Answer {
-    Granted { remaining: Duration },
+    Granted {
+        remaining: Duration,
+    },
     /// `undone`: other keys of the same attempt had been granted and were given back.
-    Taken { remaining: Duration, undone: bool },
+    Taken {
+        remaining: Duration,
+        undone: bool,
+    },
     Spent,
     /// Refused, unknown, or no answer in time.
     Failed,
@@ -31,7 +36,10 @@ pub(crate) enum Answer {
 pub(crate) enum Step {
     Enter(Term),
     /// Ask again at that moment, or sooner on a hint; with a new owner if the old one is used up.
-    Again { at: Moment, fresh: bool },
+    Again {
+        at: Moment,
+        fresh: bool,
+    },
     GiveUp(Reason),
 }
 
@@ -62,10 +70,6 @@ impl Pursuit {
             Wait::Forever => Moment::NEVER,
         };
         Self { terms, started: now, deadline, attempts: 0, failures: 0, spent: 0 }
-    }
-
-    pub(crate) fn deadline(&self) -> Moment {
-        self.deadline
     }
 
     /// How long an attempt sent at `now` may take. The last one gets at least a second.

@@ -11,8 +11,8 @@ use super::queue::Queues;
 use super::renew::Renewals;
 use crate::env::Env;
 use crate::held::Tenure;
-use crate::lease::Holder;
-use crate::store::Boxed;
+use crate::lease::{Holder, Lease, Released};
+use crate::store::StoreError;
 use crate::store::erased::ErasedStore;
 use crate::time::Moment;
 
@@ -79,8 +79,19 @@ impl Shared {
         Arc::as_ptr(&self.store).addr()
     }
 
+    /// Gives all of `leases` back and says whether all were (or had been) this owner's: in one request where there is one lease.
+    pub(crate) async fn release(&self, leases: &[Lease], keep: Option<Duration>) -> Result<bool, StoreError> {
+        match leases {
+            [lease] => self.store.release(lease, keep).await.map(|answer| answer != Released::NotHeld),
+            leases => {
+                let answers = self.store.release_many(leases, keep).await?;
+                Ok(answers.iter().all(|answer| *answer != Released::NotHeld))
+            }
+        }
+    }
+
     /// Runs `work` for at most `limit`; `None` when that ran out.
-    pub(crate) async fn within<T>(&self, limit: Duration, work: Boxed<'_, T>) -> Option<T> {
+    pub(crate) async fn within<T>(&self, limit: Duration, work: impl Future<Output = T>) -> Option<T> {
         until(self.env.sleep_until(self.env.now() + limit), work).await
     }
 }

@@ -130,7 +130,8 @@ async fn locking_again_inside_the_body_is_refused_at_once() {
 async fn a_future_dropped_at_any_poll_leaves_nothing() {
     for polls in 0..40 {
         let (locker, _) = locker();
-        let mut future = Box::pin(locker.lock("k").wait(SECOND).run(async |_| tokio::task::yield_now().await));
+        let mut future =
+            Box::pin(locker.lock("k").wait(SECOND).run(async |_| tokio::task::yield_now().await));
         let mut done = false;
         for _ in 0..polls {
             done = futures_poll(future.as_mut()).await;
@@ -165,7 +166,8 @@ async fn a_minimum_hold_keeps_the_key_taken() {
 #[tokio::test(start_paused = true)]
 async fn a_maximum_hold_ends_the_body() {
     let (locker, _) = locker();
-    let ended = locker.lock("k").max_hold(10 * SECOND).run(async |_| std::future::pending::<()>().await).await;
+    let ended =
+        locker.lock("k").max_hold(10 * SECOND).run(async |_| std::future::pending::<()>().await).await;
     assert!(matches!(ended, Err(LockError::Lost { cause: LossCause::MaxHold, .. })));
     settled(&locker, "k").await;
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::retry::full_jitter;
 use super::shared::{RELEASE_TIMEOUT, Shared};
 use crate::error::Locked;
-use crate::lease::{Lease, Released};
+use crate::lease::Lease;
 use crate::observe;
 use crate::time::Moment;
 
@@ -62,17 +62,15 @@ impl Return {
         let mut pending = Some(pending);
         let longest = (self.leases[0].ttl / 6).clamp(Duration::from_secs(1), Duration::from_secs(5));
         for attempt in 0.. {
-            let answer = shared
-                .within(RELEASE_TIMEOUT, shared.store.release_many(&self.leases, self.keep))
-                .await;
+            let answer = shared.within(RELEASE_TIMEOUT, shared.release(&self.leases, self.keep)).await;
             match answer {
-                Some(Ok(answers)) => {
+                Some(Ok(was_ours)) => {
                     // The store knows: whoever waits for the flush need not wait for a doubt to end.
                     pending = None;
                     if self.keep.is_none() {
                         hint(shared, &self.leases);
                     }
-                    if !self.in_doubt || answers.iter().all(|answer| *answer != Released::NotHeld) {
+                    if !self.in_doubt || was_ours {
                         return;
                     }
                 }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::traits::{Audit, Boxed, Feature, Store, TtlRange, Watch};
 use super::StoreError;
+use super::traits::{Audit, Boxed, Feature, Store, TtlRange, Watch};
 use crate::lease::{Acquired, AcquiredMany, FencingToken, Forced, Lease, Record, Released, Renewed};
 
 pub(crate) trait ErasedStore: Send + Sync {
@@ -13,7 +13,11 @@ pub(crate) trait ErasedStore: Send + Sync {
     fn supports(&self, feature: Feature) -> bool;
     fn acquire<'a>(&'a self, lease: &'a Lease) -> Boxed<'a, Result<Acquired, StoreError>>;
     fn renew<'a>(&'a self, lease: &'a Lease) -> Boxed<'a, Result<Renewed, StoreError>>;
-    fn release<'a>(&'a self, lease: &'a Lease, keep: Option<Duration>) -> Boxed<'a, Result<Released, StoreError>>;
+    fn release<'a>(
+        &'a self,
+        lease: &'a Lease,
+        keep: Option<Duration>,
+    ) -> Boxed<'a, Result<Released, StoreError>>;
     fn acquire_many<'a>(&'a self, leases: &'a [Lease]) -> Boxed<'a, Result<AcquiredMany, StoreError>>;
     fn release_many<'a>(
         &'a self,
@@ -27,7 +31,11 @@ pub(crate) trait ErasedStore: Send + Sync {
         after: Option<&'a str>,
         limit: usize,
     ) -> Boxed<'a, Result<Vec<Record>, StoreError>>;
-    fn force_release<'a>(&'a self, key: &'a str, token: FencingToken) -> Boxed<'a, Result<Forced, StoreError>>;
+    fn force_release<'a>(
+        &'a self,
+        key: &'a str,
+        token: FencingToken,
+    ) -> Boxed<'a, Result<Forced, StoreError>>;
     fn collect(&self, retention: Duration, limit: usize) -> Boxed<'_, Result<usize, StoreError>>;
     fn watch(&self) -> Option<Watch>;
     fn audit(&self) -> Boxed<'_, Result<Audit, StoreError>>;
@@ -52,7 +60,11 @@ impl<S: Store> ErasedStore for S {
     fn renew<'a>(&'a self, lease: &'a Lease) -> Boxed<'a, Result<Renewed, StoreError>> {
         Box::pin(Store::renew(self, lease))
     }
-    fn release<'a>(&'a self, lease: &'a Lease, keep: Option<Duration>) -> Boxed<'a, Result<Released, StoreError>> {
+    fn release<'a>(
+        &'a self,
+        lease: &'a Lease,
+        keep: Option<Duration>,
+    ) -> Boxed<'a, Result<Released, StoreError>> {
         Box::pin(Store::release(self, lease, keep))
     }
     fn acquire_many<'a>(&'a self, leases: &'a [Lease]) -> Boxed<'a, Result<AcquiredMany, StoreError>> {
@@ -76,7 +88,11 @@ impl<S: Store> ErasedStore for S {
     ) -> Boxed<'a, Result<Vec<Record>, StoreError>> {
         Box::pin(Store::list(self, prefix, after, limit))
     }
-    fn force_release<'a>(&'a self, key: &'a str, token: FencingToken) -> Boxed<'a, Result<Forced, StoreError>> {
+    fn force_release<'a>(
+        &'a self,
+        key: &'a str,
+        token: FencingToken,
+    ) -> Boxed<'a, Result<Forced, StoreError>> {
         Box::pin(Store::force_release(self, key, token))
     }
     fn collect(&self, retention: Duration, limit: usize) -> Boxed<'_, Result<usize, StoreError>> {
