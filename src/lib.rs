@@ -6,5 +6,31 @@ pub use lockattr_runtime::{
     lease, shutdown, store,
 };
 
+#[doc = include_str!("distributed_lock.md")]
+pub use lockattr_macros::distributed_lock;
+#[cfg(feature = "testing")]
+pub use lockattr_runtime::testing;
+
+/// Gives the text that [`distributed_lock`](macro@distributed_lock) makes of the same template, for code that
+/// shares its keys: an admin tool, or a call of the API.
+///
+/// Names are whatever is in scope. Values are encoded as in the attribute, so a key is the same text in both.
+///
+/// ```
+/// let id = 7;
+/// assert_eq!(lockattr::key!("account:{id}"), "account:7");
+///
+/// let path = "a/b:c";
+/// assert_eq!(lockattr::key!("file:{path}"), "file:a%2Fb%3Ac");
+/// ```
+#[macro_export]
+macro_rules! key {
+    ($($template:tt)*) => {
+        $crate::__key!($crate::__private; $($template)*)
+    };
+}
+
+#[doc(hidden)]
+pub use lockattr_macros::key as __key;
 #[doc(hidden)]
 pub use lockattr_runtime::__private;

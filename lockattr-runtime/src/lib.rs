@@ -26,5 +26,8 @@ pub use registry::install;
 #[doc(hidden)]
 pub use run::private as __private;
 #[cfg(feature = "testing")]
+pub use run::testing;
+#[cfg(feature = "testing")]
 pub use sim::SimMachine;
+#[cfg(feature = "testing")]
 pub use time::Moment;

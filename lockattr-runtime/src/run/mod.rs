@@ -1,3 +1,26 @@
-//! What the attribute calls.
+//! What the attribute's expansion calls, in the order it calls it: keys, options, enter, body, release,
+//! outcome.
+//!
+//! Invariant: nothing here decides anything about locks; that is `lock/`. A value that the user's code
+//! made is handed on as it is.
+
+mod alone;
+mod body;
+mod keys;
+mod locker;
+mod options;
+mod outcome;
+#[cfg(feature = "testing")]
+pub mod testing;
+
+/// For generated code only; may change in any release.
 #[doc(hidden)]
-pub mod private {}
+pub mod private {
+    pub use super::body::{Body, Site, body, detach, enter, held, is_busy, release};
+    pub use super::keys::{KeyList, KeyPlace, Keys, LockKey, each, each_of, expression, rendered, template};
+    pub use super::locker::{AsLocker, installed, locker};
+    pub use super::options::{
+        LockDuration, Options, continue_on_loss, expires, max_hold, min_hold, no_renewal, wait, wait_forever,
+    };
+    pub use super::outcome::{LockOutput, SkipOutput, failed, finished, panicked, skipped};
+}
