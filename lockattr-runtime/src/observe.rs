@@ -48,9 +48,10 @@ pub(crate) fn not_acquired(error: &LockError, store: &'static str, waited: Durat
         LockError::ShuttingDown { .. } => "shutting_down",
         _ => "refused",
     };
-    match error {
-        LockError::Store { .. } => warn!(template, store, ?waited, error = %error, "lock not acquired"),
-        _ => debug!(template, store, ?waited, outcome, "lock not acquired"),
+    if matches!(error, LockError::Store { .. }) {
+        warn!(template, store, ?waited, error = %error, "lock not acquired");
+    } else {
+        debug!(template, store, ?waited, outcome, "lock not acquired");
     }
     counters::acquire(template, store, outcome, waited);
 }
@@ -73,9 +74,10 @@ pub(crate) fn renewed(tenure: &Tenure, store: &'static str, late: bool) {
 /// A renewal failed, or had no answer in time (`None`). It is tried again until the deadline.
 pub(crate) fn renewal_failed(tenure: &Tenure, store: &'static str, error: Option<&StoreError>) {
     let template = tenure.locked().template();
-    match error {
-        Some(error) => warn!(template, store, error = %Chain(error), "renewal failed, trying again"),
-        None => warn!(template, store, "renewal not answered in time, trying again"),
+    if let Some(error) = error {
+        warn!(template, store, error = %Chain(error), "renewal failed, trying again");
+    } else {
+        warn!(template, store, "renewal not answered in time, trying again");
     }
     counters::renew(template, store, "failed");
 }
@@ -96,11 +98,10 @@ pub(crate) fn body_not_polled(tenure: &Tenure, idle: Duration) {
 /// A lock was given back after `held_for`.
 pub(crate) fn released(tenure: &Tenure, store: &'static str, held_for: Duration, kept: Option<Duration>) {
     let template = tenure.locked().template();
-    match kept {
-        Some(kept) => {
-            debug!(template, store, ?held_for, ?kept, "lock released, and kept for its minimum hold")
-        }
-        None => debug!(template, store, ?held_for, "lock released"),
+    if let Some(kept) = kept {
+        debug!(template, store, ?held_for, ?kept, "lock released, and kept for its minimum hold");
+    } else {
+        debug!(template, store, ?held_for, "lock released");
     }
     counters::hold(template, store, held_for);
 }
@@ -108,9 +109,10 @@ pub(crate) fn released(tenure: &Tenure, store: &'static str, held_for: Duration,
 /// A release failed and goes on in the background, until the lease is over by itself.
 pub(crate) fn release_failed(locked: &Locked, store: &'static str, error: Option<&StoreError>) {
     let template = locked.template();
-    match error {
-        Some(error) => warn!(template, store, error = %Chain(error), "release failed, trying again"),
-        None => warn!(template, store, "release not answered in time, trying again"),
+    if let Some(error) = error {
+        warn!(template, store, error = %Chain(error), "release failed, trying again");
+    } else {
+        warn!(template, store, "release not answered in time, trying again");
     }
     counters::release_error(template, store);
 }

@@ -80,10 +80,6 @@ impl Term {
         self.entered
     }
 
-    pub(crate) fn valid_until(&self) -> Moment {
-        self.valid_until
-    }
-
     /// How it stood when it was last looked at.
     pub(crate) fn standing(&self) -> Standing {
         self.standing
@@ -217,7 +213,7 @@ mod tests {
         term.renewed(at(20_000), at(25_000), TTL, 0);
         assert_eq!(term.stop_at(), before + Duration::from_secs(20));
         term.renewed(at(21_000), at(25_500), Duration::from_secs(1), 0);
-        assert!(term.valid_until() >= before + Duration::from_secs(20));
+        assert!(term.valid_until >= before + Duration::from_secs(20));
     }
 
     #[test]

@@ -8,9 +8,9 @@ use super::Locker;
 use crate::time::Moment;
 
 /// How long a record stays after its last use.
-const RETENTION: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+const RETENTION: Duration = Duration::from_hours(7 * 24);
 /// How often a locker looks for old ones, at most.
-const EVERY: Duration = Duration::from_secs(60 * 60);
+const EVERY: Duration = Duration::from_hours(1);
 /// Most records of one step, and most steps in a row.
 const BATCH: usize = 1_000;
 const MOST_BATCHES: usize = 100;

@@ -278,7 +278,7 @@ impl Drop for Leaving {
             over_at,
             in_doubt: false,
         };
-        let pending = give.pending(&shared);
+        let pending = Return::pending(&shared);
         shared.env.clone().spawn(Box::pin(async move {
             if let Some(until) = kept_until {
                 shared.env.sleep_until(until).await;

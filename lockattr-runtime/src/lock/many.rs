@@ -15,7 +15,7 @@ use crate::term::Terms;
 /// Most keys of one request.
 const MOST_KEYS: usize = 64;
 const SHORTEST: Duration = Duration::from_millis(100);
-const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+const LONGEST: Duration = Duration::from_hours(24);
 
 /// A checked request.
 pub(crate) struct Plan {
@@ -77,8 +77,8 @@ impl Plan {
     }
 }
 
-fn ttl(locker: &Locker, locked: &Locked, options: &LockOptions) -> Result<Duration, LockError> {
-    let invalid = |reason: String| LockError::InvalidOptions { locked: locked.clone(), reason };
+fn ttl(locker: &Locker, name: &Locked, options: &LockOptions) -> Result<Duration, LockError> {
+    let invalid = |reason: String| LockError::InvalidOptions { locked: name.clone(), reason };
     let asked = options.expires;
     if asked < SHORTEST || asked > LONGEST {
         return Err(invalid(format!("`expires` is {asked:?}, and must be 100 ms to 24 h")));

@@ -216,6 +216,6 @@ impl fmt::Debug for Locker {
         f.debug_struct("Locker")
             .field("store", &self.shared.store.name())
             .field("prefix", &self.prefix)
-            .finish()
+            .finish_non_exhaustive()
     }
 }

@@ -15,7 +15,7 @@ pub(crate) struct Queues(Mutex<Lines>);
 
 #[derive(Debug, Default)]
 struct Lines {
-    lines: HashMap<KeySet, BTreeMap<u64, Arc<Place>>>,
+    of_keys: HashMap<KeySet, BTreeMap<u64, Arc<Place>>>,
     /// Which lines wait for a key.
     of_key: HashMap<Arc<str>, Vec<KeySet>>,
     waiting: usize,
@@ -49,7 +49,7 @@ impl Queues {
         lines.next += 1;
         let number = lines.next;
         let place = Arc::new(Place::default());
-        let line = lines.lines.entry(Arc::clone(&keys)).or_default();
+        let line = lines.of_keys.entry(Arc::clone(&keys)).or_default();
         if line.is_empty() {
             place.turn.notify_one();
             for key in keys.iter() {
@@ -64,7 +64,7 @@ impl Queues {
     pub(crate) fn hint(&self, key: &str) {
         let lines = self.lines();
         for keys in lines.of_key.get(key).into_iter().flatten() {
-            if let Some((_, head)) = lines.lines.get(keys).and_then(BTreeMap::first_key_value) {
+            if let Some((_, head)) = lines.of_keys.get(keys).and_then(BTreeMap::first_key_value) {
                 head.hint.notify_one();
             }
         }
@@ -72,7 +72,7 @@ impl Queues {
 
     /// Wakes every head.
     pub(crate) fn hint_all(&self) {
-        for line in self.lines().lines.values() {
+        for line in self.lines().of_keys.values() {
             if let Some((_, head)) = line.first_key_value() {
                 head.hint.notify_one();
             }
@@ -106,14 +106,14 @@ impl Drop for Ticket {
         let mut guard = self.queues.lines();
         let lines = &mut *guard;
         lines.waiting -= 1;
-        let Some(line) = lines.lines.get_mut(&self.keys) else { return };
+        let Some(line) = lines.of_keys.get_mut(&self.keys) else { return };
         let was_head = line.first_key_value().is_some_and(|(number, _)| *number == self.number);
         line.remove(&self.number);
         match line.first_key_value() {
             Some((_, head)) if was_head => head.turn.notify_one(),
             Some(_) => {}
             None => {
-                lines.lines.remove(&self.keys);
+                lines.of_keys.remove(&self.keys);
                 for key in self.keys.iter() {
                     if let Some(sets) = lines.of_key.get_mut(key) {
                         sets.retain(|keys| keys != &self.keys);
@@ -151,7 +151,7 @@ mod tests {
         assert!(ready(third.turn()));
         drop(third);
         assert_eq!(queues.waiting(), 0);
-        assert!(queues.lines().lines.is_empty() && queues.lines().of_key.is_empty());
+        assert!(queues.lines().of_keys.is_empty() && queues.lines().of_key.is_empty());
     }
 
     #[test]

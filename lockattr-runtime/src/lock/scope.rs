@@ -43,14 +43,15 @@ impl Frame {
 
 /// The name under which the body that is being polled holds `key`, if it does.
 pub(crate) fn holder_of(store: usize, key: &str) -> Option<Locked> {
-    let mut frame = current();
+    let current = current();
+    let mut frame = current.as_ref();
     while let Some(here) = frame {
         if here.store == store
             && let Some((_, name)) = here.keys.iter().find(|(held, _)| &**held == key)
         {
             return Some(name.clone());
         }
-        frame = here.outer.clone();
+        frame = here.outer.as_ref();
     }
     None
 }

@@ -47,13 +47,13 @@ impl Return {
         if shared.env.is_forked() {
             return;
         }
-        let pending = self.pending(shared);
+        let pending = Self::pending(shared);
         let shared = Arc::clone(shared);
         shared.env.clone().spawn(Box::pin(async move { self.run(&shared, pending).await }));
     }
 
     /// Has a shutdown wait for the first answer.
-    pub(crate) fn pending(&self, shared: &Arc<Shared>) -> Pending {
+    pub(crate) fn pending(shared: &Arc<Shared>) -> Pending {
         Pending::new(shared)
     }
 
