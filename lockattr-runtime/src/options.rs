@@ -52,7 +52,7 @@ pub struct LockOptions {
 impl Default for LockOptions {
     fn default() -> Self {
         Self {
-            expires: Duration::from_secs(60),
+            expires: Duration::from_mins(1),
             wait: Wait::AtMost(Duration::ZERO),
             renew: true,
             on_lost: OnLost::Cancel,
