@@ -88,7 +88,12 @@ impl Locker {
     pub async fn connect(url: &str) -> Result<Self, LockError> {
         let locker = Self::on(crate::store::connect(url).await?, Arc::new(Machine::new()));
         for finding in locker.audit().await?.findings {
-            tracing::warn!(store = locker.shared.store.name(), level = ?finding.level, "{}", finding.text);
+            let store = locker.shared.store.name();
+            if finding.level < Level::P2 {
+                tracing::warn!(store, level = ?finding.level, "{}", finding.text);
+            } else {
+                tracing::debug!(store, "{}", finding.text);
+            }
         }
         Ok(locker)
     }

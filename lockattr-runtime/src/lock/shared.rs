@@ -104,8 +104,11 @@ impl std::fmt::Debug for Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        self.renewals.end();
-        self.gone.notify_one();
+        // In a forked child the threads that may hold these locks are not there to let go of them.
+        if !self.env.is_forked() {
+            self.renewals.end();
+            self.gone.notify_one();
+        }
     }
 }
 
