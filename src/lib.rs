@@ -10,7 +10,7 @@ pub use lockattr_runtime::{
 pub use lockattr_macros::distributed_lock;
 pub use lockattr_runtime::Moment;
 #[cfg(feature = "testing")]
-pub use lockattr_runtime::{SimMachine, testing};
+pub use lockattr_runtime::{SimMachine, conformance, testing};
 
 /// Gives the text that [`distributed_lock`](macro@distributed_lock) makes of the same template, for code that
 /// shares its keys: an admin tool, or a call of the API.

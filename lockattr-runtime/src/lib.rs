@@ -1,6 +1,8 @@
 //! The runtime of lockattr. Use the `lockattr` crate, which re-exports all of this.
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "testing")]
+pub mod conformance;
 mod env;
 mod error;
 mod held;

@@ -1,0 +1,50 @@
+//! Every store through the conformance suite, and what is particular to one of them.
+
+#[cfg(feature = "sqlite")]
+mod sqlite_files;
+
+use std::collections::HashMap;
+use std::sync::{LazyLock, Mutex};
+
+use lockattr::store::MemoryStore;
+
+static MEMORY: LazyLock<Mutex<HashMap<String, MemoryStore>>> = LazyLock::new(Mutex::default);
+
+lockattr::conformance! {
+    name: memory,
+    open: |storage| async move { MEMORY.lock().unwrap().entry(storage).or_default().clone() },
+    supports: {
+        shared: "exclusive leases only, so far",
+        permits: "exclusive leases only, so far",
+        atomic_many: yes,
+        keep: yes,
+        once_per: yes,
+        token_blocks: yes,
+        token_floor: yes,
+        watch: yes,
+        any_executor: yes,
+        processes: "its records are in the memory of one process",
+    }
+}
+
+#[cfg(feature = "sqlite")]
+lockattr::conformance! {
+    name: sqlite,
+    open: |storage| async move {
+        let directory = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("conformance");
+        std::fs::create_dir_all(&directory).unwrap();
+        lockattr::store::SqliteStore::open(directory.join(format!("{storage}.db"))).await.unwrap()
+    },
+    supports: {
+        shared: "exclusive leases only, so far",
+        permits: "exclusive leases only, so far",
+        atomic_many: yes,
+        keep: yes,
+        once_per: yes,
+        token_blocks: yes,
+        token_floor: yes,
+        watch: "SQLite does not tell other processes; it is asked again",
+        any_executor: yes,
+        processes: yes,
+    }
+}

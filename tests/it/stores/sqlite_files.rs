@@ -1,0 +1,1 @@
+//! SQLite files: what is refused, and what happens to them under a running store.
