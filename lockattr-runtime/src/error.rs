@@ -115,6 +115,8 @@ pub enum LossCause {
     RenewalDied,
     /// The locker was shut down, and the lease ran out after the grace time.
     ShutDown,
+    /// It was given back: the guard or the body that held it has ended.
+    GivenBack,
 }
 
 impl fmt::Display for LossCause {
@@ -125,6 +127,7 @@ impl fmt::Display for LossCause {
             Self::MaxHold => "it was held for as long as `max_hold` allows",
             Self::RenewalDied => "the task that renews it died",
             Self::ShutDown => "its locker was shut down",
+            Self::GivenBack => "it was given back",
         })
     }
 }

@@ -1,7 +1,7 @@
 //! A held lock: the state that guard, body and keeper share, and the handle for the body.
 
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::Duration;
@@ -43,12 +43,14 @@ pub(crate) struct Renewal {
 pub(crate) struct Body {
     waker: Mutex<Option<Waker>>,
     polled: AtomicU64,
+    warned: AtomicBool,
 }
 
 impl Body {
     /// The body is about to be polled.
     pub(crate) fn polled(&self, now: Moment, waker: &Waker) {
         self.polled.store(now.as_nanos(), Ordering::Relaxed);
+        self.warned.store(false, Ordering::Relaxed);
         let mut kept = self.waker.lock().unwrap_or_else(PoisonError::into_inner);
         match kept.as_mut() {
             Some(kept) => kept.clone_from(waker),
@@ -67,6 +69,11 @@ impl Body {
     pub(crate) fn last_polled(&self) -> Option<Moment> {
         let nanos = self.polled.load(Ordering::Relaxed);
         (nanos > 0).then(|| Moment::from_nanos(nanos))
+    }
+
+    /// Whether nobody was told yet that it is not polled.
+    pub(crate) fn warn_once(&self) -> bool {
+        !self.warned.swap(true, Ordering::Relaxed)
     }
 
     pub(crate) fn is_gone(&self) {
@@ -245,7 +252,7 @@ impl Held {
         match self.0.standing() {
             Standing::Held => Ok(()),
             Standing::Lost(cause) => Err(self.0.lost_error(cause)),
-            Standing::Closed => Err(self.0.lost_error(LossCause::NotOurs)),
+            Standing::Closed => Err(self.0.lost_error(LossCause::GivenBack)),
         }
     }
 

@@ -118,8 +118,10 @@ pub(crate) fn release_failed(locked: &Locked, store: &'static str, error: Option
 }
 
 /// How many locks are held and how many tasks wait, as of now.
-pub(crate) fn population(store: &'static str, held: usize, waiting: usize) {
-    counters::population(store, held, waiting);
+pub(crate) fn population(store: &'static str, held: usize, waiting: impl FnOnce() -> usize) {
+    if cfg!(feature = "metrics") {
+        counters::population(store, held, waiting());
+    }
 }
 
 /// An error with its causes on one line.
@@ -168,6 +170,7 @@ mod counters {
             LossCause::MaxHold => "max_hold",
             LossCause::RenewalDied => "renewal_died",
             LossCause::ShutDown => "shut_down",
+            LossCause::GivenBack => "given_back",
         };
         counter!("lockattr_lost_total", "template" => template.to_owned(), "cause" => cause).increment(1);
     }

@@ -172,7 +172,8 @@ pub(super) async fn watch_over<S: Store>(bench: &Bench<S>) {
     while !passed_on {
         assert!(Moment::now() < deadline + PATIENCE, "nobody took over from the last one killed");
         tokio::time::sleep(PAUSE).await;
-        passed_on = brood.children.iter().any(|(_, log)| beliefs(log, Moment::NEVER).iter().any(|b| b.from > last));
+        passed_on =
+            brood.children.iter().any(|(_, log)| beliefs(log, Moment::NEVER).iter().any(|b| b.from > last));
     }
     while !brood.children.is_empty() {
         brood.kill(0);
@@ -185,7 +186,10 @@ pub(super) async fn watch_over<S: Store>(bench: &Bench<S>) {
         assert!(pair[0].token < pair[1].token, "the tokens do not grow: {pair:?}");
     }
     for killed in holding {
-        assert!(all.iter().any(|belief| belief.from > killed), "nobody took over from the one killed at {killed}");
+        assert!(
+            all.iter().any(|belief| belief.from > killed),
+            "nobody took over from the one killed at {killed}"
+        );
     }
     assert!(all.len() >= KILLED_HOLDING * ROUNDS, "only {} grants", all.len());
 }

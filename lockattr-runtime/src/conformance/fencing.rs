@@ -68,7 +68,9 @@ pub(super) async fn a_renewal_honours_the_token_floor<S: Store>(bench: &Bench<S>
     let token = take(store, &lease).await.get();
     let lifted = Lease { token_floor: Some(token + 1000), ..lease.clone() };
     assert!(matches!(store.renew(&lifted).await.unwrap(), Renewed::Renewed { .. }));
-    assert!(store.inspect(&lease.key).await.unwrap().is_some_and(|record| record.token.get() >= token + 1000));
+    assert!(
+        store.inspect(&lease.key).await.unwrap().is_some_and(|record| record.token.get() >= token + 1000)
+    );
     // A floor that is passed already changes nothing.
     let low = Lease { token_floor: Some(1), ..lease.clone() };
     assert!(matches!(store.renew(&low).await.unwrap(), Renewed::Renewed { .. }));

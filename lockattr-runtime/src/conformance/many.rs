@@ -103,7 +103,10 @@ pub(super) async fn a_refusal_is_never_seen_by_others<S: Store>(bench: &Bench<S>
     let refused = async {
         for _ in 0..50 {
             let leases = group(bench, &["free", "taken"]);
-            assert!(matches!(store.acquire_many(&leases).await.unwrap(), AcquiredMany::Taken { index: 1, .. }));
+            assert!(matches!(
+                store.acquire_many(&leases).await.unwrap(),
+                AcquiredMany::Taken { index: 1, .. }
+            ));
         }
     };
     let probing = async {

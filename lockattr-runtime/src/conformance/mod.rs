@@ -53,8 +53,8 @@
 
 mod bench;
 mod cancel;
-mod contention;
 mod child;
+mod contention;
 mod duplicates;
 mod exclusion;
 mod expiry;

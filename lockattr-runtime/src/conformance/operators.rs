@@ -40,7 +40,9 @@ pub(super) async fn list_shows_what_is_not_free<S: Store>(bench: &Bench<S>) {
     assert_eq!(store.list(&bench.key("nothing"), None, 10).await.unwrap(), []);
     assert_eq!(store.list(&bench.prefix, None, 0).await.unwrap(), []);
     // The empty prefix is everything in the storage, which may have records of other runs.
-    assert!(store.list("", None, 100_000).await.unwrap().contains(&listed[0]) || store.supports(Feature::Watch));
+    assert!(
+        store.list("", None, 100_000).await.unwrap().contains(&listed[0]) || store.supports(Feature::Watch)
+    );
 }
 
 pub(super) async fn force_needs_the_observed_token<S: Store>(bench: &Bench<S>) {

@@ -13,7 +13,8 @@ pub(super) async fn a_renewal_keeps_the_lease_beyond_its_first_ttl<S: Store>(ben
     let longer = Lease { ttl: bench.lease("").ttl, ..brief };
     let Ok(Renewed::Renewed { remaining }) = store.renew(&longer).await else { panic!("it is live") };
     assert!(remaining > ttl && remaining <= longer.ttl, "{remaining:?}");
-    eventually("the first ttl to pass", async || (Moment::now().since(started) > ttl * 3 / 2).then_some(())).await;
+    eventually("the first ttl to pass", async || (Moment::now().since(started) > ttl * 3 / 2).then_some(()))
+        .await;
     refuse(store, &rival(&longer)).await;
     assert!(matches!(store.renew(&longer).await.unwrap(), Renewed::Renewed { .. }));
 }

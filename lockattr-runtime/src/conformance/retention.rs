@@ -46,7 +46,8 @@ pub(super) async fn collect_removes_ten_thousand_keys_in_bounded_steps<S: Store>
     let mut tasks = JoinSet::new();
     for task in 0..TASKS {
         let store = Arc::clone(&bench.store);
-        let leases: Vec<_> = (task..KEYS).step_by(TASKS).map(|n| bench.lease(&format!("order:{n}"))).collect();
+        let leases: Vec<_> =
+            (task..KEYS).step_by(TASKS).map(|n| bench.lease(&format!("order:{n}"))).collect();
         tasks.spawn(async move {
             for lease in leases {
                 take(&*store, &lease).await;

@@ -6,7 +6,7 @@ use super::claim::Claim;
 use super::guard::Guard;
 use super::many::Plan;
 use super::pursuit::{Answer, Pursuit, Reason, Step};
-use super::queue::Ticket;
+use super::queue::{Seen, Ticket};
 use super::shared::{Shared, either, until};
 use super::{Locker, scope, watch};
 use crate::error::{self, LockError, Locked};
@@ -21,9 +21,21 @@ use tracing::Instrument as _;
 
 /// What the last answers said, for the error.
 #[derive(Default)]
-struct Seen {
+struct Answers {
     taken: Option<(usize, Option<Arc<Holder>>)>,
-    failure: Option<StoreError>,
+    failure: Option<Arc<StoreError>>,
+}
+
+impl Answers {
+    /// What those who wait behind get to know of `answer`.
+    fn to_tell(&self, answer: Answer, me: &Arc<Holder>) -> Seen {
+        match (answer, &self.failure, &self.taken) {
+            (Answer::Failed, Some(failure), _) => Seen::Failed(Arc::clone(failure)),
+            (Answer::Taken { .. }, _, Some((_, holder))) => Seen::Taken(holder.clone()),
+            (Answer::Granted { .. }, ..) => Seen::Taken(Some(Arc::clone(me))),
+            _ => Seen::Nothing,
+        }
+    }
 }
 
 impl Locker {
@@ -57,13 +69,16 @@ impl Locker {
         };
         let mut pursuit = Pursuit::new(plan.terms, options.wait, started);
         let mut claim = Claim::new(shared, plan.leases(shared.env.owner()), plan.names[0].clone());
-        let mut seen = Seen::default();
+        let mut seen = Answers::default();
         loop {
             let sent = shared.env.now();
             claim.sending(sent);
             let (answer, tokens) = attempt(shared, claim.leases(), &pursuit, &mut seen).await;
             if matches!(answer, Answer::Taken { .. } | Answer::Spent) {
                 claim.holds_nothing();
+            }
+            if let Some(ticket) = &ticket {
+                ticket.tell(seen.to_tell(answer, &claim.leases()[0].holder));
             }
             match pursuit.answered(sent, shared.env.now(), answer, shared.env.random()) {
                 Step::Enter(term) => return Ok(self.guard(plan, claim, tokens, term, &options, started)),
@@ -125,7 +140,15 @@ impl Locker {
         if shared.is_closing() {
             return Err(LockError::ShuttingDown { locked: locked() });
         }
-        Err(LockError::Busy { locked: locked(), waited: shared.env.now().since(started), holder: None })
+        let waited = shared.env.now().since(started);
+        Err(match ticket.seen() {
+            Seen::Failed(source) => {
+                let (step, store) = (error::Step::Acquire, shared.store.name());
+                LockError::Store { locked: locked(), step, store, source }
+            }
+            Seen::Taken(holder) => LockError::Busy { locked: locked(), waited, holder },
+            Seen::Nothing => LockError::Busy { locked: locked(), waited, holder: None },
+        })
     }
 
     /// Sleeps until `at`, or less on a hint.
@@ -167,7 +190,7 @@ impl Locker {
         guard
     }
 
-    fn failed(&self, plan: &Plan, reason: Reason, seen: Seen, started: Moment) -> LockError {
+    fn failed(&self, plan: &Plan, reason: Reason, seen: Answers, started: Moment) -> LockError {
         let store = self.shared.store.name();
         let step = error::Step::Acquire;
         let waited = self.shared.env.now().since(started);
@@ -178,7 +201,7 @@ impl Locker {
                 locked: plan.names[0].clone(),
                 step,
                 store,
-                source: Arc::new(seen.failure.unwrap_or_else(|| StoreError::unknown("no answer in time"))),
+                source: seen.failure.unwrap_or_else(|| Arc::new(StoreError::unknown("no answer in time"))),
             },
             Reason::TooLate => LockError::Store {
                 locked: plan.names[0].clone(),
@@ -197,7 +220,7 @@ async fn attempt(
     shared: &Shared,
     leases: &[Lease],
     pursuit: &Pursuit,
-    seen: &mut Seen,
+    seen: &mut Answers,
 ) -> (Answer, Vec<FencingToken>) {
     let limit = pursuit.attempt_timeout(shared.env.now());
     let answer = match leases {
@@ -215,11 +238,11 @@ async fn attempt(
         }
         Some(Ok(AcquiredMany::Spent { .. })) => (Answer::Spent, Vec::new()),
         Some(Err(error)) => {
-            seen.failure = Some(error);
+            seen.failure = Some(Arc::new(error));
             (Answer::Failed, Vec::new())
         }
         None => {
-            seen.failure = Some(StoreError::unknown(format!("no answer within {limit:?}")));
+            seen.failure = Some(Arc::new(StoreError::unknown(format!("no answer within {limit:?}"))));
             (Answer::Failed, Vec::new())
         }
     }

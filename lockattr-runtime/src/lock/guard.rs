@@ -75,7 +75,7 @@ impl Guard {
             held.len()
         };
         shared.renewals.watch(shared, &guard.tenure);
-        observe::population(shared.store.name(), held, shared.queues.waiting());
+        observe::population(shared.store.name(), held, || shared.queues.waiting());
         guard
     }
 
@@ -300,7 +300,7 @@ fn leave(shared: &Shared, tenure: &Tenure) {
         held.len()
     };
     shared.settled.notify_waiters();
-    observe::population(shared.store.name(), held, shared.queues.waiting());
+    observe::population(shared.store.name(), held, || shared.queues.waiting());
 }
 
 async fn renewal_is_idle(tenure: &Tenure) {

@@ -7,6 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
+use crate::lease::Holder;
+use crate::store::StoreError;
+
 /// The keys of one request as the store has them, in byte order.
 pub(crate) type KeySet = Arc<[Arc<str>]>;
 
@@ -15,11 +18,26 @@ pub(crate) struct Queues(Mutex<Lines>);
 
 #[derive(Debug, Default)]
 struct Lines {
-    of_keys: HashMap<KeySet, BTreeMap<u64, Arc<Place>>>,
+    of_keys: HashMap<KeySet, Line>,
     /// Which lines wait for a key.
     of_key: HashMap<Arc<str>, Vec<KeySet>>,
     waiting: usize,
     next: u64,
+}
+
+#[derive(Debug, Default)]
+struct Line {
+    places: BTreeMap<u64, Arc<Place>>,
+    seen: Seen,
+}
+
+/// What the store last said to the head of a line, for those behind it, who do not ask.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Seen {
+    #[default]
+    Nothing,
+    Taken(Option<Arc<Holder>>),
+    Failed(Arc<StoreError>),
 }
 
 #[derive(Debug, Default)]
@@ -50,13 +68,13 @@ impl Queues {
         let number = lines.next;
         let place = Arc::new(Place::default());
         let line = lines.of_keys.entry(Arc::clone(&keys)).or_default();
-        if line.is_empty() {
+        if line.places.is_empty() {
             place.turn.notify_one();
             for key in keys.iter() {
                 lines.of_key.entry(Arc::clone(key)).or_default().push(Arc::clone(&keys));
             }
         }
-        line.insert(number, Arc::clone(&place));
+        line.places.insert(number, Arc::clone(&place));
         Ok(Ticket { queues: Arc::clone(self), keys, number, place })
     }
 
@@ -64,7 +82,7 @@ impl Queues {
     pub(crate) fn hint(&self, key: &str) {
         let lines = self.lines();
         for keys in lines.of_key.get(key).into_iter().flatten() {
-            if let Some((_, head)) = lines.of_keys.get(keys).and_then(BTreeMap::first_key_value) {
+            if let Some((_, head)) = lines.of_keys.get(keys).and_then(Line::head) {
                 head.hint.notify_one();
             }
         }
@@ -73,7 +91,7 @@ impl Queues {
     /// Wakes every head.
     pub(crate) fn hint_all(&self) {
         for line in self.lines().of_keys.values() {
-            if let Some((_, head)) = line.first_key_value() {
+            if let Some((_, head)) = line.head() {
                 head.hint.notify_one();
             }
         }
@@ -89,7 +107,25 @@ impl Queues {
     }
 }
 
+impl Line {
+    fn head(&self) -> Option<(&u64, &Arc<Place>)> {
+        self.places.first_key_value()
+    }
+}
+
 impl Ticket {
+    /// Tells those behind what the store said.
+    pub(crate) fn tell(&self, seen: Seen) {
+        if let Some(line) = self.queues.lines().of_keys.get_mut(&self.keys) {
+            line.seen = seen;
+        }
+    }
+
+    /// What the store last said to the head of the line.
+    pub(crate) fn seen(&self) -> Seen {
+        self.queues.lines().of_keys.get(&self.keys).map(|line| line.seen.clone()).unwrap_or_default()
+    }
+
     /// Waits until this is the head of its line.
     pub(crate) async fn turn(&self) {
         self.place.turn.notified().await;
@@ -107,9 +143,9 @@ impl Drop for Ticket {
         let lines = &mut *guard;
         lines.waiting -= 1;
         let Some(line) = lines.of_keys.get_mut(&self.keys) else { return };
-        let was_head = line.first_key_value().is_some_and(|(number, _)| *number == self.number);
-        line.remove(&self.number);
-        match line.first_key_value() {
+        let was_head = line.head().is_some_and(|(number, _)| *number == self.number);
+        line.places.remove(&self.number);
+        match line.head() {
             Some((_, head)) if was_head => head.turn.notify_one(),
             Some(_) => {}
             None => {

@@ -193,7 +193,9 @@ fn look_at_body(shared: &Shared, tenure: &Tenure) {
     let idle = shared.env.now().since(polled);
     let ttl = tenure.leases[0].ttl;
     if idle > ttl * 10 {
-        observe::body_not_polled(tenure, idle);
+        if tenure.body.warn_once() {
+            observe::body_not_polled(tenure, idle);
+        }
     } else if idle > ttl * 8 {
         tenure.body.wake();
     }

@@ -230,3 +230,21 @@ async fn futures_and_guards_are_send() {
     is_send(locker.lock("k").run(async |_| ())).await.expect("it is free");
     is_send(locker.shutdown(SECOND)).await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn those_behind_the_head_are_told_what_it_was_told() {
+    let machine = SimMachine::new(1);
+    let store = crate::store::FaultStore::new(store());
+    let faults = store.faults();
+    let locker = Locker::simulated(store, &machine);
+    let _guard = locker.lock("k").acquire().await.expect("it is free");
+    let both = || async {
+        tokio::join!(locker.lock("k").wait(5 * SECOND).acquire(), locker.lock("k").wait(2 * SECOND).acquire())
+            .1
+    };
+    let behind = both().await.expect_err("it is held");
+    assert!(matches!(behind, LockError::Busy { holder: Some(_), .. }), "{behind}");
+    faults.cut();
+    let behind = both().await.expect_err("the store is out of reach");
+    assert!(matches!(behind, LockError::Store { .. }), "{behind}");
+}
