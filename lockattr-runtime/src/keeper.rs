@@ -11,7 +11,9 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::Notify;
-use tokio::task::{JoinError, JoinHandle};
+#[cfg(feature = "sqlite")]
+use tokio::task::JoinError;
+use tokio::task::JoinHandle;
 
 use crate::time::Moment;
 
@@ -70,6 +72,7 @@ impl Keeper {
         self.handle.spawn(work)
     }
 
+    #[cfg(feature = "sqlite")]
     /// Runs `work` on the keeper and waits for it, under any executor. Dropped, it lets `work` go on.
     pub(crate) async fn run<T: Send + 'static>(
         &self,

@@ -31,5 +31,4 @@ pub use run::private as __private;
 pub use run::testing;
 #[cfg(feature = "testing")]
 pub use sim::SimMachine;
-#[cfg(feature = "testing")]
 pub use time::Moment;
