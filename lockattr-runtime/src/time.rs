@@ -9,7 +9,7 @@ use std::time::Duration;
 /// A point on this machine's clock, in nanoseconds since boot (or since an arbitrary start elsewhere).
 ///
 /// Unlike [`std::time::Instant`] on Linux it keeps counting while the machine is suspended
-/// (`CLOCK_BOOTTIME`, clock_gettime(2)).
+/// (`CLOCK_BOOTTIME`, see `clock_gettime(2)`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Moment(u64);
 

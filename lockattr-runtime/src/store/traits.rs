@@ -264,7 +264,9 @@ pub enum Wake {
 }
 
 /// A stream of hints, see [`Store::watch`].
-pub struct Watch(Box<dyn FnMut(&mut Context<'_>) -> Poll<Option<Wake>> + Send>);
+pub struct Watch(Box<PollWake>);
+
+type PollWake = dyn FnMut(&mut Context<'_>) -> Poll<Option<Wake>> + Send;
 
 impl Watch {
     /// Makes a stream of a poll function; `None` ends it.
