@@ -4,6 +4,7 @@
 #![allow(
     clippy::cast_possible_truncation,
     clippy::drop_non_drop,
+    clippy::elidable_lifetime_names,
     clippy::items_after_statements,
     clippy::large_types_passed_by_value,
     clippy::many_single_char_names,
@@ -11,7 +12,8 @@
     clippy::non_minimal_cfg,
     clippy::redundant_allocation,
     clippy::redundant_pattern,
-    clippy::too_many_arguments
+    clippy::too_many_arguments,
+    clippy::unused_async
 )]
 
 mod arguments;
