@@ -1,4 +1,5 @@
 //! Behaviour of the whole, through the public interface. One binary, so that it is linked once.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod attribute;
 #[cfg(feature = "testing")]
