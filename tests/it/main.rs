@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod attribute;
+mod compile;
 #[cfg(feature = "testing")]
 mod stores;
 mod support;
