@@ -186,7 +186,7 @@ fn key(plan: &Plan, key: &Key) -> TokenStream {
         Key::Template { literal, rendered, .. } => {
             let template = literal.value();
             let Rendered { separators, texts, values } = rendered;
-            let values = values.iter().map(value);
+            let values = values.iter().map(|given| value(&private, given));
             quote_spanned! {Span::mixed_site()=>
                 #private::template(&mut __lockattr_keys, #template, #separators, &[#(#texts),*], &[#(#values),*]);
             }
@@ -211,9 +211,15 @@ fn key(plan: &Plan, key: &Key) -> TokenStream {
 }
 
 /// The formatted value of a placeholder.
-pub(crate) fn value((spec, expr): &(String, TokenStream)) -> TokenStream {
+pub(crate) fn value(private: &TokenStream, (spec, expr): &(String, TokenStream)) -> TokenStream {
+    let span = Span::mixed_site();
     let format = if spec.is_empty() { "{}".to_owned() } else { format!("{{:{spec}}}") };
-    quote_spanned!(Span::mixed_site()=> ::core::format_args!(#format, #expr))
+    if spec.ends_with(['x', 'X', 'o', 'b', 'e', 'E']) {
+        return quote_spanned!(span=> ::core::format_args!(#format, #expr));
+    }
+    // Through a function of ours, whose bound says what to do about a value that cannot be shown.
+    let shown = quote_spanned!(at(expr)=> #private::shown(&#expr));
+    quote_spanned!(span=> ::core::format_args!(#format, #shown))
 }
 
 fn locker(plan: &Plan) -> TokenStream {

@@ -35,8 +35,9 @@ pub(crate) enum Field {
 }
 
 impl Template {
-    /// Reads a template, or says everything that is wrong with it.
-    pub(crate) fn parse(text: &str) -> Result<Self, Vec<String>> {
+    /// Reads a template, and says everything that is wrong with it; the placeholders that are right are there
+    /// all the same.
+    pub(crate) fn parse(text: &str) -> (Self, Vec<String>) {
         let mut wrong = Vec::new();
         if text.is_empty() {
             wrong.push("the key is empty; a lock needs a name, such as \"account:{id}\"".to_owned());
@@ -63,7 +64,7 @@ impl Template {
                 ));
             }
         }
-        if wrong.is_empty() { Ok(Self { texts, placeholders }) } else { Err(wrong) }
+        (Self { texts, placeholders }, wrong)
     }
 
     /// The first characters of the texts between two placeholders: what values must not show as it is.

@@ -1,7 +1,7 @@
 //! `key!`: the text that the attribute makes of the same template, for other code.
 
 use proc_macro2::{Span, TokenStream};
-use quote::{quote, quote_spanned};
+use quote::{ToTokens as _, quote, quote_spanned};
 use syn::parse::{ParseStream, Parser as _};
 use syn::{Expr, Path, Token};
 
@@ -22,7 +22,8 @@ pub(crate) fn expand(input: TokenStream) -> TokenStream {
     };
     match (errors.into_tokens(), rendered) {
         (None, Some((private, Rendered { separators, texts, values }))) => {
-            let values = values.iter().map(value);
+            let private = private.to_token_stream();
+            let values = values.iter().map(|given| value(&private, given));
             quote_spanned! {Span::mixed_site()=>
                 #private::rendered(#separators, &[#(#texts),*], &[#(#values),*])
             }

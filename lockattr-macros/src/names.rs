@@ -71,7 +71,7 @@ impl<'a> Names<'a> {
         } else if all.is_empty() {
             "the function has none; use an expression".to_owned()
         } else {
-            format!("there are {}; for anything else use an expression", all.join(", "))
+            format!("write {}, or use an expression", one_of(&all))
         };
         let boxed = match self.item.form {
             Form::Async => "",
@@ -120,6 +120,13 @@ fn see(names: &Names<'_>, tokens: TokenStream, used: &mut BTreeSet<String>) {
             TokenTree::Punct(_) => {}
         }
     }
+}
+
+/// "`a`", "`a` or `b`", "`a`, `b` or `c`".
+fn one_of(names: &[String]) -> String {
+    let mut names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+    let last = names.pop().unwrap_or_default();
+    if names.is_empty() { last } else { format!("{} or {last}", names.join(", ")) }
 }
 
 /// An identifier for `name`, raw where the plain word would be a keyword.

@@ -1,4 +1,8 @@
-//! The integration tests: one binary, so that they link once.
+//! Behaviour of the whole, through the public interface. One binary, so that it is linked once.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod attribute;
+mod compile;
 #[cfg(feature = "testing")]
 mod stores;
+mod support;

@@ -1,16 +1,22 @@
 use super::*;
 
+fn right(template: &str) -> Template {
+    let (parsed, wrong) = Template::parse(template);
+    assert!(wrong.is_empty(), "{template}: {wrong:?}");
+    parsed
+}
+
 fn texts(template: &str) -> Vec<String> {
-    Template::parse(template).unwrap_or_else(|wrong| panic!("{template}: {wrong:?}")).texts
+    right(template).texts
 }
 
 fn wrong(template: &str) -> String {
-    Template::parse(template).err().unwrap_or_else(|| panic!("{template} is accepted")).join("\n")
+    Template::parse(template).1.join("\n")
 }
 
 #[test]
 fn reads_texts_and_placeholders() {
-    let template = Template::parse("{{u:{id}}}:{self.a.0:03}-{1}").unwrap();
+    let template = right("{{u:{id}}}:{self.a.0:03}-{1}");
     assert_eq!(template.texts, ["{u:", "}:", "-", ""]);
     let roots: Vec<_> = template.placeholders.iter().map(|placeholder| placeholder.root.clone()).collect();
     assert_eq!(roots, [Root::Name("id".to_owned()), Root::SelfValue, Root::Position(1)]);
@@ -62,7 +68,9 @@ fn every_mistake_is_named() {
 
 #[test]
 fn all_mistakes_of_one_template_are_collected() {
-    assert_eq!(Template::parse("{ a }:{b:?}{c").err().map(|wrong| wrong.len()), Some(3));
+    let (template, wrong) = Template::parse("{ a }:{b:?}{c}:{d");
+    assert_eq!(wrong.len(), 4, "{wrong:?}");
+    assert_eq!(template.placeholders.len(), 1);
 }
 
 #[test]

@@ -136,43 +136,33 @@ fn source(expr: &Expr) -> String {
 }
 
 fn template(literal: &LitStr, names: &Names<'_>, errors: &mut Errors) -> Option<Key> {
-    let template = parsed(literal, errors)?;
     let mut used = Vec::new();
-    let rendered = rendered(&template, literal, errors, |root, errors| {
-        let ident = names.resolve(root, literal, errors)?;
-        used.push(ident.0);
-        Some(ident.1)
+    let rendered = rendered(literal, errors, |root, errors| {
+        let (name, ident) = names.resolve(root, literal, errors)?;
+        used.push(name);
+        Some(ident)
     })?;
     Some(Key::Template { literal: literal.clone(), rendered, names: used })
 }
 
-fn parsed(literal: &LitStr, errors: &mut Errors) -> Option<Template> {
-    Template::parse(&literal.value())
-        .map_err(|wrong| wrong.into_iter().for_each(|message| errors.on(literal, message)))
-        .ok()
-}
-
 /// The template with each placeholder's root replaced by what `resolve` finds.
-pub(crate) fn rendered(
-    template: &Template,
+fn rendered(
     literal: &LitStr,
     errors: &mut Errors,
     mut resolve: impl FnMut(&Root, &mut Errors) -> Option<Ident>,
 ) -> Option<Rendered> {
-    let found: Vec<_> = template
-        .placeholders
-        .iter()
-        .map(|placeholder| (placeholder, resolve(&placeholder.root, errors)))
-        .collect();
-    let values = found.into_iter().map(|(placeholder, root)| {
+    let (template, wrong) = Template::parse(&literal.value());
+    for message in &wrong {
+        errors.on(literal, message);
+    }
+    let mut values = Vec::new();
+    for placeholder in &template.placeholders {
         let fields = placeholder.fields.iter().map(|field| member(field, literal.span()));
-        root.map(|root| (placeholder.spec.clone(), quote!(#root #(.#fields)*)))
-    });
-    Some(Rendered {
-        separators: template.separators(),
-        texts: template.texts.clone(),
-        values: values.collect::<Option<_>>()?,
-    })
+        let root = resolve(&placeholder.root, errors);
+        values.push(root.map(|root| (placeholder.spec.clone(), quote!(#root #(.#fields)*))));
+    }
+    let values = values.into_iter().collect::<Option<_>>()?;
+    wrong.is_empty().then(|| Rendered { separators: template.separators(), texts: template.texts, values })
 }
 
 fn member(field: &Field, span: Span) -> TokenStream {
@@ -184,8 +174,7 @@ fn member(field: &Field, span: Span) -> TokenStream {
 
 /// The template of `key!`, whose names are whatever is in scope.
 pub(crate) fn free(literal: &LitStr, errors: &mut Errors) -> Option<Rendered> {
-    let template = parsed(literal, errors)?;
-    rendered(&template, literal, errors, |root, errors| match root {
+    rendered(literal, errors, |root, errors| match root {
         Root::SelfValue => Some(Ident::new("self", literal.span())),
         Root::Name(name) => Some(crate::names::ident(name, literal.span())),
         Root::Position(position) => {

@@ -96,6 +96,30 @@ impl fmt::Write for Encoded<'_> {
     }
 }
 
+/// A placeholder's value, as `Display` shows it.
+pub fn shown<V: LockValue>(value: &V) -> &dyn fmt::Display {
+    value.shown()
+}
+
+/// What may stand in a placeholder.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` doesn't implement `std::fmt::Display`, so a key cannot show it",
+    label = "this placeholder's value has no text of its own",
+    note = "name a field that has one, or use an expression: `key = format!(\"..\", ..)`",
+    note = "for an `Option` say there what a missing value means"
+)]
+pub trait LockValue {
+    /// The value as `Display` shows it.
+    fn shown(&self) -> &dyn fmt::Display;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: fmt::Display> LockValue for T {
+    fn shown(&self) -> &dyn fmt::Display {
+        self
+    }
+}
+
 /// Adds the key that an expression gives; `source` is its text.
 pub fn expression<K: LockKey + ?Sized>(keys: &mut Keys, source: &'static str, key: &K, arguments: &[&str]) {
     keys.push(source, key.lock_key(), arguments);

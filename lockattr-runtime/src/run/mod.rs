@@ -17,7 +17,9 @@ pub mod testing;
 #[doc(hidden)]
 pub mod private {
     pub use super::body::{Body, Site, body, detach, enter, held, is_busy, release};
-    pub use super::keys::{KeyList, KeyPlace, Keys, LockKey, each, each_of, expression, rendered, template};
+    pub use super::keys::{
+        KeyList, KeyPlace, Keys, LockKey, LockValue, each, each_of, expression, rendered, shown, template,
+    };
     pub use super::locker::{AsLocker, installed, locker};
     pub use super::options::{
         LockDuration, Options, continue_on_loss, expires, max_hold, min_hold, no_renewal, wait, wait_forever,

@@ -1,0 +1,9 @@
+use lockattr::{LockError, distributed_lock};
+
+#[distributed_lock(key = "a:{id}")]
+async fn go(id: u8) -> Result<u8, LockError> {
+    if id == 1 { return (); }
+    Ok(id)
+}
+
+fn main() {}

@@ -1,0 +1,6 @@
+use lockattr::{LockError, distributed_lock};
+
+#[distributed_lock(key = "a:{id}")]
+async fn go(id: u8) -> Result<u8, LockError> { if id == 1 { Ok(id) } }
+
+fn main() {}

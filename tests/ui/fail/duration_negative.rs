@@ -1,0 +1,6 @@
+use lockattr::{LockError, distributed_lock};
+
+#[distributed_lock(key = "a", wait = -1)]
+async fn go() -> Result<(), LockError> { Ok(()) }
+
+fn main() {}

@@ -1,0 +1,7 @@
+use lockattr::{LockError, distributed_lock};
+
+#[distributed_lock(key = "a:{id")]
+async fn go(id: u8) -> Result<u8, LockError> { Ok(id) }
+async fn caller() -> Result<u8, LockError> { go(1).await }
+
+fn main() {}

@@ -1,0 +1,6 @@
+use lockattr::{LockError, distributed_lock};
+
+#[distributed_lock]
+async fn go(id: u64) -> Result<u64, LockError> { Ok(id) }
+
+fn main() {}

@@ -1,0 +1,6 @@
+use lockattr::{LockError, distributed_lock};
+
+#[distributed_lock(key = "a")]
+fn go() -> Result<u8, LockError> { Ok(1) }
+
+fn main() {}

@@ -1,0 +1,6 @@
+use lockattr::distributed_lock;
+
+#[distributed_lock(key = "a")]
+use std::fmt;
+
+fn main() {}

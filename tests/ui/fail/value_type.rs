@@ -1,0 +1,6 @@
+use lockattr::{LockError, distributed_lock};
+
+#[distributed_lock(key = "a", on_busy = value(7))]
+async fn go() -> Result<u8, LockError> { Ok(1) }
+
+fn main() {}

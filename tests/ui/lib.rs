@@ -1,0 +1,1 @@
+//! Only a home for the test beside it.
