@@ -1,5 +1,6 @@
 //! Every store through the conformance suite, and what is particular to one of them.
 
+mod model;
 #[cfg(feature = "sqlite")]
 mod sqlite_boots;
 #[cfg(all(unix, feature = "sqlite"))]
