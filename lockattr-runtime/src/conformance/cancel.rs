@@ -9,7 +9,7 @@ use crate::lease::{Lease, Owner, RecordState};
 use crate::store::Store;
 
 /// Polls `work` at most this often, and drops it then.
-async fn polled<T>(work: impl Future<Output = T>, times: usize) -> Option<T> {
+pub(super) async fn polled<T>(work: impl Future<Output = T>, times: usize) -> Option<T> {
     let mut work = pin!(work);
     let mut left = times;
     poll_fn(|cx| {
@@ -27,7 +27,7 @@ async fn polled<T>(work: impl Future<Output = T>, times: usize) -> Option<T> {
 }
 
 /// Drops `work` after none, one, two … polls, with `after` behind each, until it once ran to its end.
-async fn at_every_poll<T>(mut work: impl AsyncFnMut(usize) -> Option<T>) {
+pub(super) async fn at_every_poll<T>(mut work: impl AsyncFnMut(usize) -> Option<T>) {
     for polls in 0..100_000 {
         if work(polls).await.is_some() {
             assert!(polls > 0);

@@ -60,6 +60,7 @@ mod exclusion;
 mod expiry;
 mod fencing;
 mod keys;
+mod locker;
 mod many;
 mod minimum_hold;
 mod operators;
@@ -284,6 +285,18 @@ suite! {
         a_handle_outlives_the_runtime_it_was_made_on needs any_executor;
         verbs_run_under_any_executor needs any_executor;
         threads_with_runtimes_of_their_own_share_a_handle;
+    }
+    locker {
+        a_guard_excludes_and_its_token_grows;
+        a_dropped_guard_frees_its_key;
+        an_acquire_dropped_at_every_await_leaves_nothing_held;
+        a_waiter_dropped_anywhere_does_not_stand_in_the_way;
+        a_guard_is_renewed_beyond_its_ttl;
+        a_forced_guard_is_lost;
+        a_lost_answer_is_asked_for_again;
+        an_outcome_that_stays_unknown_is_undone;
+        a_store_out_of_reach_is_never_busy;
+        lockers_of_many_tasks_never_overlap;
     }
     contention {
         eight_tasks_never_overlap;

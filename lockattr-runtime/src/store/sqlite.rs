@@ -7,7 +7,8 @@
 //! executor, and no connection depends on the application's runtime.
 //!
 //! Invariant: a connection is used only while the path still leads to the file it opened, and only in the
-//! process that opened it; after any failure it is dropped, which rolls back what it had begun.
+//! process that opened it; after a failure that may have left it in a transaction it is dropped, which
+//! rolls back.
 
 mod file;
 mod options;
@@ -130,7 +131,15 @@ impl Shared {
         step: impl FnOnce(&mut Entries, Reading) -> Result<T, StoreError> + Send,
     ) -> Result<T, StoreError> {
         let (mut slot, mut connection) = self.connection().await?;
-        let rows = rows::begin(&mut connection.sqlite, keys).await?;
+        let rows = match rows::begin(&mut connection.sqlite, keys).await {
+            Ok(rows) => rows,
+            Err(error) => {
+                if rows::is_busy(&error) {
+                    *slot = Some(connection);
+                }
+                return Err(rows::nothing_done(error));
+            }
+        };
         let here = self.here();
         let known = rows.into_entries(&here)?;
         let mut entries = known.clone();

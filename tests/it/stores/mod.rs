@@ -1,6 +1,9 @@
 //! Every store through the conformance suite, and what is particular to one of them.
 
+mod model;
 #[cfg(feature = "sqlite")]
+mod sqlite_boots;
+#[cfg(all(unix, feature = "sqlite"))]
 mod sqlite_files;
 
 use std::collections::HashMap;

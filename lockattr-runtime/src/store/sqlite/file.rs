@@ -11,13 +11,15 @@ use std::time::Duration;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{ConnectOptions as _, Executor as _};
 
-use super::rows::TABLE;
+use super::rows::{self, CANTOPEN, NOTADB, READONLY, TABLE};
 use crate::store::StoreError;
 use crate::store::traits::{Audit, Finding, Level};
 
 /// "lkat", in the file's header.
 const APPLICATION: i64 = 0x6C6B_6174;
 const VERSION: i64 = 1;
+/// The smallest page.
+const SMALLEST: u64 = 512;
 const TRIES: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -81,8 +83,11 @@ impl File {
     pub(super) async fn open(&self, patience: Duration) -> Result<Connection, String> {
         for _ in 0..TRIES {
             let before = self.look()?;
-            if before.as_ref().is_some_and(|metadata| metadata.len() > 0) {
-                self.check_ours().await?;
+            match before.as_ref().map(Metadata::len) {
+                None | Some(0) => {}
+                // SQLite would take it for an empty one.
+                Some(..SMALLEST) => return Err(self.no_database()),
+                Some(_) => self.check_ours().await?,
             }
             let options = options(&self.path).create_if_missing(before.is_none()).busy_timeout(patience);
             let mut sqlite = options.connect().await.map_err(|error| self.explain("opening", &error))?;
@@ -110,14 +115,20 @@ impl File {
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             Err(error) => return Err(format!("{path}: {error}")),
         };
-        let place = match (&found, self.path.parent()) {
-            (None, Some(directory)) => directory,
-            _ => &self.path,
-        };
-        if found.is_none() && !place.is_dir() {
-            return Err(format!("{} is not a directory; make it first", place.display()));
+        // The log lies beside the file itself, wherever links lead.
+        let real = std::fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone());
+        let directory = real.parent().unwrap_or(&real);
+        if !directory.is_dir() {
+            return Err(format!("{} is not a directory; make it first", directory.display()));
         }
-        match network(place) {
+        let places = found.iter().map(|_| &*real).chain([directory]);
+        if let Some(place) = places.into_iter().find(|place| !is_writable(place)) {
+            return Err(format!(
+                "{path} cannot be used: {} may not be written by this user",
+                place.display()
+            ));
+        }
+        match network(directory) {
             Some(kind) if !self.allow_network => Err(format!(
                 "{path} lies on a network file system ({kind}), where SQLite's locks do not hold: two holders may come \
                  of it; use a local file or a store with a server, or set `allow_network_file_system`"
@@ -158,17 +169,24 @@ impl File {
         Ok((application, version))
     }
 
+    fn no_database(&self) -> String {
+        format!("{} is not a SQLite database; give the store a file of its own", self.path.display())
+    }
+
     fn explain(&self, doing: &str, error: &sqlx::Error) -> String {
         let path = self.path.display();
-        let code = error.as_database_error().and_then(|error| error.code()?.parse::<i64>().ok());
-        match code.map(|code| code & 0xFF) {
-            Some(8) => format!(
-                "{path} cannot be written: it, its directory or its file system is read-only ({error})"
-            ),
-            Some(14) => format!(
-                "{path} cannot be opened: may this user read and write it and its directory? ({error})"
-            ),
-            Some(26) => format!("{path} is not a SQLite database; give the store a file of its own"),
+        match rows::code(error) {
+            Some(READONLY) => {
+                format!(
+                    "{path} cannot be written: it, its directory or its file system is read-only ({error})"
+                )
+            }
+            Some(CANTOPEN) => {
+                format!(
+                    "{path} cannot be opened: may this user read and write it and its directory? ({error})"
+                )
+            }
+            Some(NOTADB) => self.no_database(),
             _ => format!("{doing} {path}: {error}"),
         }
     }
@@ -226,6 +244,8 @@ async fn prepare(sqlite: &mut SqliteConnection, patience: Duration) -> Result<()
         sqlite.execute("pragma application_id = 1818976628").await?;
         sqlite.execute("pragma user_version = 1").await?;
     }
+    // Reads the table's first page, and asks for a write: `begin immediate` on a read-only file says nothing.
+    sqlite.execute("delete from lockattr_lock where lock_key = x''").await?;
     sqlite.execute("commit").await?;
     write_ahead(sqlite, patience).await?;
     // Losing power loses the holders too, so the log need not reach the disk at every commit.
@@ -252,6 +272,19 @@ async fn write_ahead(sqlite: &mut SqliteConnection, patience: Duration) -> Resul
         tokio::time::sleep(PAUSE).await;
         waited += PAUSE;
     }
+}
+
+#[cfg(unix)]
+fn is_writable(path: &Path) -> bool {
+    use rustix::fs::{Access, AtFlags, CWD, accessat};
+    use rustix::io::Errno;
+    let answer = accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS);
+    !matches!(answer, Err(Errno::ACCESS | Errno::PERM | Errno::ROFS))
+}
+
+#[cfg(not(unix))]
+fn is_writable(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|metadata| metadata.is_dir() || !metadata.permissions().readonly())
 }
 
 /// The name of the network file system that `path` lies on, if it does.

@@ -38,6 +38,14 @@ const COLLECT: &str = "\
 delete from lockattr_lock where lock_key in (select lock_key from lockattr_lock
 where idle_since <= ? and window_end <= ? and (expires is null or boot <> ? or expires <= ?) limit ?)";
 
+const BUSY: i64 = 5;
+const LOCKED: i64 = 6;
+pub(super) const READONLY: i64 = 8;
+const FULL: i64 = 13;
+pub(super) const CANTOPEN: i64 = 14;
+const CONSTRAINT: i64 = 19;
+pub(super) const NOTADB: i64 = 26;
+
 /// Where and when a row is read or written.
 pub(super) struct Here<'a> {
     pub(super) at: Reading,
@@ -58,16 +66,14 @@ impl Rows {
 }
 
 /// Takes the write lock and reads the rows of `keys`.
-pub(super) async fn begin(sqlite: &mut SqliteConnection, keys: &[Arc<str>]) -> Result<Rows, StoreError> {
+pub(super) async fn begin(sqlite: &mut SqliteConnection, keys: &[Arc<str>]) -> Result<Rows, sqlx::Error> {
     if keys.is_empty() {
-        sqlite.execute("begin immediate").await.map_err(nothing_done)?;
+        sqlite.execute("begin immediate").await?;
     }
     let mut rows = Vec::with_capacity(keys.len());
     let mut statement = BEGIN;
     for key in keys {
-        rows.extend(
-            sqlite.fetch_all(sqlx::query(statement).bind(key.as_bytes())).await.map_err(nothing_done)?,
-        );
+        rows.extend(sqlite.fetch_all(sqlx::query(statement).bind(key.as_bytes())).await?);
         statement = LOOK;
     }
     Ok(Rows(rows))
@@ -224,21 +230,26 @@ fn nanos(span: Duration) -> i64 {
 }
 
 /// For what fails before anything can be committed: closing the connection rolls it back.
-fn nothing_done(error: sqlx::Error) -> StoreError {
+pub(super) fn nothing_done(error: sqlx::Error) -> StoreError {
     StoreError::refused(error)
+}
+
+/// Whether another connection had it locked for too long.
+pub(super) fn is_busy(error: &sqlx::Error) -> bool {
+    code(error) == Some(BUSY)
 }
 
 /// For what fails in or after a commit.
 fn perhaps_done(error: sqlx::Error) -> StoreError {
-    const BUSY: i64 = 5;
-    const LOCKED: i64 = 6;
-    const READONLY: i64 = 8;
-    const FULL: i64 = 13;
-    const CONSTRAINT: i64 = 19;
-    let code = error.as_database_error().and_then(|error| error.code()?.parse::<i64>().ok());
-    // The low byte of an extended result code is the primary one.
-    match code.map(|code| code & 0xFF) {
+    match code(&error) {
         Some(BUSY | LOCKED | READONLY | FULL | CONSTRAINT) => StoreError::refused(error),
         _ => StoreError::unknown(error),
     }
+}
+
+/// SQLite's primary result code (sqlite.org, "Result and Error Codes").
+pub(super) fn code(error: &sqlx::Error) -> Option<i64> {
+    let code = error.as_database_error()?.code()?.parse::<i64>().ok()?;
+    // The low byte of an extended code.
+    Some(code & 0xFF)
 }
