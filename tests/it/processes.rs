@@ -4,13 +4,14 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use lockattr::lease::{Record, RecordState};
 use lockattr::store::SqliteStore;
 use lockattr::{LockError, Locker, distributed_lock};
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::examples::{example, succeeded};
 
@@ -33,7 +34,7 @@ async fn a_killed_process_of_the_quickstart_loses_nothing() {
     // The one that holds the lock, so that the others have its lease to wait for.
     let (killed, token) = holder(&locker, "account:7", |_| true).await;
     assert!(pids.contains(&killed), "{killed} holds the lock, and is none of {pids:?}");
-    signal("KILL", killed);
+    signal(Signal::KILL, killed);
     let at = Instant::now();
     holder(&locker, "account:7", |pid| pid != killed).await;
     let idle = at.elapsed();
@@ -78,35 +79,36 @@ async fn a_stopped_holder_is_stopped_for_good_and_writes_nothing_stale() {
     if let Some(directory) = std::env::var_os(PART) {
         return hold(Path::new(&directory)).await;
     }
-    let directory = Directory::new("stopped");
-    let locker = locker(&directory.0).await;
+    let directory = tempfile::tempdir().expect("a directory");
+    let directory = directory.path();
+    let locker = locker(directory).await;
     let test = "processes::a_stopped_holder_is_stopped_for_good_and_writes_nothing_stale";
     let mut child = Running(
         Command::new(std::env::current_exe().expect("the path of the test"))
             .args(["--exact", test, "--nocapture"])
-            .env(PART, &directory.0)
+            .env(PART, directory)
             .stdout(Stdio::null())
             .spawn()
             .expect("the holder starts"),
     );
-    let stale: u64 = wait_for(&directory.0, "token").await.parse().expect("a token");
+    let stale: u64 = wait_for(directory, "token").await.parse().expect("a token");
 
-    signal("STOP", child.0.id());
+    signal(Signal::STOP, child.0.id());
     let stopped = Instant::now();
     let guard = locker.lock("register").wait(PATIENCE).acquire().await.expect("it expires");
     assert!(guard.token().get() > stale);
-    assert!(register(&directory.0, guard.token().get()));
+    assert!(register(directory, guard.token().get()));
     guard.release().await.expect("it is still ours");
     tokio::time::sleep((2 * EXPIRES).saturating_sub(stopped.elapsed())).await;
     // Free again, and the body has what it waits for: only its lost lease keeps it from writing.
-    put(&directory.0, "go-on", "");
-    signal("CONT", child.0.id());
+    put(directory, "go-on", "");
+    signal(Signal::CONT, child.0.id());
 
     assert!(child.0.wait().expect("the holder ends").success());
-    assert!(wait_for(&directory.0, "outcome").await.starts_with("lost"), "the holder's call said otherwise");
-    assert!(!directory.0.join("body-went-on").exists(), "the body was polled after its lock was lost");
+    assert!(wait_for(directory, "outcome").await.starts_with("lost"), "the holder's call said otherwise");
+    assert!(!directory.join("body-went-on").exists(), "the body was polled after its lock was lost");
     // Had it been sent before the stop, its write would be refused.
-    assert!(!register(&directory.0, stale));
+    assert!(!register(directory, stale));
 }
 
 /// The part of the child.
@@ -159,9 +161,9 @@ fn put(directory: &Path, name: &str, text: &str) {
     fs::rename(&draft, directory.join(name)).expect("the file");
 }
 
-fn signal(name: &str, pid: u32) {
-    let status = Command::new("sh").args(["-c", &format!("kill -{name} {pid}")]).status();
-    assert!(status.expect("sh is there").success(), "kill -{name} {pid}");
+fn signal(signal: Signal, pid: u32) {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).expect("a process id");
+    kill_process(pid, signal).expect("the signal is sent");
 }
 
 /// A child that does not outlive its test.
@@ -172,22 +174,5 @@ impl Drop for Running {
         // It may have ended by itself.
         let _ = self.0.kill();
         let _ = self.0.wait();
-    }
-}
-
-/// A directory that does not outlive its test.
-struct Directory(PathBuf);
-
-impl Directory {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("lockattr-{name}-{}", std::process::id()));
-        fs::create_dir_all(&path).expect("a directory");
-        Self(path)
-    }
-}
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
