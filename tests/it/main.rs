@@ -3,6 +3,11 @@
 
 mod attribute;
 mod compile;
+mod examples;
+mod features;
+mod layers;
+#[cfg(unix)]
+mod processes;
 #[cfg(feature = "testing")]
 mod stores;
 mod support;

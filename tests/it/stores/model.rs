@@ -1,12 +1,14 @@
 //! Random requests at random times, against a model of the contract that shares no code with the stores.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use lockattr::Moment;
-use lockattr::lease::{Acquired, AcquiredMany, FencingToken, Forced, Lease, Owner, RecordState, Released, Renewed};
+use lockattr::lease::{
+    Acquired, AcquiredMany, FencingToken, Forced, Lease, Owner, RecordState, Released, Renewed,
+};
 use lockattr::store::{MemoryStore, Store};
 use proptest::prelude::*;
 
@@ -42,8 +44,24 @@ fn ask() -> impl Strategy<Value = Ask> {
     let delay = prop_oneof![3 => Just(0_u64), 1 => Just(700)];
     let floor = prop_oneof![4 => Just(None), 1 => Just(Some(1)), 1 => (0..2_000_000_u64).prop_map(|up| Some(EPOCH * 1000 + up))];
     let once = prop_oneof![4 => Just(None), 1 => Just(Some(10_000_u64)), 1 => Just(Some(300))];
-    (0..KEYS.len(), 0..OWNERS, 100..3000_u64, delay, prop_oneof![3 => Just(1_u16), 1 => 2..9_u16], floor, once)
-        .prop_map(|(key, owner, ttl, delay, tokens, floor, once)| Ask { key, owner, ttl, delay, tokens, floor, once })
+    (
+        0..KEYS.len(),
+        0..OWNERS,
+        100..3000_u64,
+        delay,
+        prop_oneof![3 => Just(1_u16), 1 => 2..9_u16],
+        floor,
+        once,
+    )
+        .prop_map(|(key, owner, ttl, delay, tokens, floor, once)| Ask {
+            key,
+            owner,
+            ttl,
+            delay,
+            tokens,
+            floor,
+            once,
+        })
 }
 
 fn op() -> impl Strategy<Value = Op> {
@@ -89,7 +107,10 @@ impl Model {
             let left = known.end.unwrap_or(0).saturating_sub(now);
             let ours = known.holder == Some(ask.owner);
             if ours && left > 0 {
-                return Acquired::Granted { token: token(known.token + 1 - u64::from(ask.tokens)), remaining: ms(left) };
+                return Acquired::Granted {
+                    token: token(known.token + 1 - u64::from(ask.tokens)),
+                    remaining: ms(left),
+                };
             }
             if ours || known.last == Some(ask.owner) {
                 return Acquired::Spent;
@@ -167,7 +188,8 @@ impl Model {
         if known.holder != Some(ask.owner) {
             return if known.last == Some(ask.owner) { Released::AlreadyReleased } else { Released::NotHeld };
         }
-        let kept = keep.map(|keep| known.granted + keep).filter(|until| *until > now && known.end > Some(now));
+        let kept =
+            keep.map(|keep| known.granted + keep).filter(|until| *until > now && known.end > Some(now));
         known.last = known.holder.take();
         known.end = kept;
         known.idle_from = wall + kept.map_or(0, |until| until - now);
@@ -201,7 +223,11 @@ impl Model {
         let left = ms(known.end.unwrap_or(0).saturating_sub(self.now));
         let state = match known.holder {
             _ if left.is_zero() => RecordState::Free,
-            Some(_) => RecordState::Held { remaining: left, age: ms(self.now - known.granted), holder: Arc::default() },
+            Some(_) => RecordState::Held {
+                remaining: left,
+                age: ms(self.now - known.granted),
+                holder: Arc::default(),
+            },
             None => RecordState::Kept { remaining: left },
         };
         Some((token(known.token), state))

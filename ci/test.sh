@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Every check there is but the long ones, which are in full.sh. Needs a Rust toolchain and nothing else: no
+# server, no other tool. Fails at the first step that fails.
+
+# shellcheck source=ci/steps.sh
+source "$(dirname "${BASH_SOURCE[0]}")/steps.sh"
+
+step "tools" 300 tools
+step "dependencies" 300 cargo fetch --locked
+step "format" 60 cargo fmt --all --check
+step "clippy, all features" 900 \
+    cargo clippy --locked --workspace --all-targets --all-features -- --deny warnings
+step "clippy, no features" 900 cargo clippy --locked --workspace --lib --no-default-features -- --deny warnings
+for feature in sqlite metrics testing; do
+    step "clippy, $feature alone" 900 cargo clippy --locked --lib --features "$feature" -- --deny warnings
+done
+# Unit tests, the integration tests (attribute, conformance, simulation, processes, examples, features,
+# layers), wrong uses, and all doc tests, the README's among them.
+step "build the tests" 900 cargo test --locked --workspace --all-features --no-run
+step "tests" 900 cargo test --locked --workspace --all-features
+step "nothing runs on" 60 nothing_runs_on
+RUSTDOCFLAGS="--deny warnings" step "documentation" 900 \
+    cargo doc --locked --workspace --all-features --no-deps
