@@ -5,6 +5,7 @@ mod attribute;
 mod compile;
 mod examples;
 mod features;
+mod key_encoding;
 mod layers;
 #[cfg(unix)]
 mod processes;
