@@ -43,3 +43,6 @@ fn attribute(arguments: TokenStream2, item: TokenStream2) -> TokenStream2 {
         (errors, _) => errors.into_iter().chain([item]).collect(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -136,7 +136,9 @@ fn on_busy(given: Option<Given>, errors: &mut Errors) -> OnBusy {
 fn lease(given: Option<Given>, names: &Names<'_>, errors: &mut Errors) -> Option<Ident> {
     let expr = expr(given, errors)?;
     let ident = match value::peeled(&expr) {
-        Expr::Path(path) => path.path.get_ident().cloned(),
+        Expr::Path(path) => {
+            path.path.get_ident().filter(|ident| *ident != "self" && *ident != "Self").cloned()
+        }
         _ => None,
     };
     match ident {

@@ -164,3 +164,14 @@ fn a_detached_release_arrives_soon() {
         assert!(crate::support::becomes_free("options-detached").await);
     });
 }
+
+#[cfg(feature = "testing")]
+#[test]
+fn tests_may_ask_whether_a_key_is_held() {
+    #[distributed_lock(key = "options-testing")]
+    async fn go() -> Result<bool, LockError> {
+        Ok(lockattr::testing::is_held("options-testing"))
+    }
+    assert!(run(go()).unwrap());
+    assert!(!lockattr::testing::is_held("options-testing"));
+}
