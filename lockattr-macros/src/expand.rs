@@ -55,7 +55,9 @@ fn signature(sig: &Signature, form: &Form) -> Signature {
     if matches!(form, Form::Async) {
         for argument in &mut sig.inputs {
             if let FnArg::Typed(argument) = argument {
-                if let syn::Pat::Ident(ident) = &mut *argument.pat {
+                if let syn::Pat::Ident(ident) = &mut *argument.pat
+                    && ident.by_ref.is_none()
+                {
                     ident.mutability = None;
                 }
                 argument.attrs = argument.attrs.iter().filter_map(lints_of_argument).collect();

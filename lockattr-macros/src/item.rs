@@ -233,7 +233,8 @@ fn bindings(sig: &Signature) -> Vec<Binding> {
             let mut bind = |ident: &PatIdent, whole| {
                 bindings.push(Binding {
                     ident: ident.ident.clone(),
-                    mutability: ident.mutability,
+                    // In `ref mut` it belongs to the reference.
+                    mutability: ident.mutability.filter(|_| ident.by_ref.is_none()),
                     whole,
                     attrs: argument.attrs.clone(),
                 });

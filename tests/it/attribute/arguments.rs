@@ -59,9 +59,19 @@ fn mut_beside_a_name_bound_by_reference() {
         *b += a;
         Ok(a)
     }
+    #[distributed_lock(key = "arguments-ref-mut:{list_len}")]
+    async fn ref_mut(
+        ref mut list: Vec<u8>,
+        (ref mut more, list_len): (Vec<u8>, u8),
+    ) -> Result<usize, LockError> {
+        list.push(list_len);
+        more.append(list);
+        Ok(more.len())
+    }
     let mut b = 1;
     assert_eq!(run(go((1, &mut b))).unwrap(), 2);
     assert_eq!(b, 3);
+    assert_eq!(run(ref_mut(vec![1], (vec![2], 3))).unwrap(), 3);
 }
 
 #[test]
