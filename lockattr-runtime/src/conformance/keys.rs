@@ -102,6 +102,7 @@ pub(super) async fn list_pages_in_the_order_of_bytes<S: Store>(bench: &Bench<S>)
             assert!(page.len() <= limit);
             assert!(page.iter().all(|record| matches!(record.state, RecordState::Held { .. })));
             seen.extend(page.iter().map(|record| record.key.clone()));
+            assert!(seen.len() <= wanted.len(), "paging goes round in circles: {seen:?}");
             match page.last() {
                 Some(last) if page.len() == limit => after = Some(last.key.clone()),
                 _ => break,

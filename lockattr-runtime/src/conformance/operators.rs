@@ -54,8 +54,10 @@ pub(super) async fn force_needs_the_observed_token<S: Store>(bench: &Bench<S>) {
     assert!(is_held(store, &lease.key).await);
     assert_eq!(store.force_release(&lease.key, token).await.unwrap(), Forced::Released);
     assert_eq!(store.force_release(&lease.key, token).await.unwrap(), Forced::Changed);
+    let forced = store.inspect(&lease.key).await.unwrap();
+    assert!(forced.as_ref().is_none_or(|record| record.token > token), "{forced:?}");
     let next = take(store, &rival(&lease)).await;
-    assert!(next > token);
+    assert!(next > token && forced.is_none_or(|record| next > record.token));
     // What was observed before is no licence to end the next holder's lease.
     assert_eq!(store.force_release(&lease.key, token).await.unwrap(), Forced::Changed);
     assert!(is_held(store, &lease.key).await);

@@ -12,6 +12,7 @@
 
 mod file;
 mod options;
+mod place;
 mod rows;
 
 use std::fmt;

@@ -32,6 +32,10 @@ impl Machine {
         self.0.lock().unwrap().0 -= span;
     }
 
+    fn set_wall_ahead(&self, span: Duration) {
+        self.0.lock().unwrap().1 += span;
+    }
+
     async fn open(&self, path: &Path, boot: &str) -> SqliteStore {
         let clocks = Arc::clone(&self.0);
         let read = move || {
@@ -154,4 +158,17 @@ async fn a_wall_clock_that_goes_back_does_not_shrink_tokens() {
     now.release(&first, None).await.unwrap();
     let earlier = Machine::new(20 * SECOND, NOON - 3600 * SECOND).open(&path, "boot").await;
     assert_eq!(granted(&earlier, &lease("k")).await.map(FencingToken::get), Some(token.get() + 1));
+}
+
+#[tokio::test]
+async fn a_wall_clock_that_jumps_ahead_ends_and_forgets_no_lease() {
+    let directory = TempDir::new().unwrap();
+    let machine = Machine::new(10 * SECOND, NOON);
+    let store = machine.open(&directory.path().join("locks.db"), "boot").await;
+    let held = lease("k");
+    let token = granted(&store, &held).await;
+    machine.set_wall_ahead(Duration::from_secs(30 * 24 * 3600));
+    assert_eq!(store.collect(SECOND, 10).await.unwrap(), 0);
+    assert!(granted(&store, &lease("k")).await.is_none());
+    assert_eq!(granted(&store, &held).await, token);
 }

@@ -202,6 +202,25 @@ async fn records_outlive_the_store_that_wrote_them() {
 }
 
 #[tokio::test]
+async fn a_checkpoint_that_was_killed_half_way_costs_nothing() {
+    let directory = TempDir::new().unwrap();
+    let (path, copy) = (directory.path().join("locks.db"), directory.path().join("copy.db"));
+    let store = SqliteStore::open(&path).await.unwrap();
+    for n in 0..200 {
+        assert!(is_granted(&store, &lease(&format!("{n:0>300}"))).await);
+    }
+    // What a killed process leaves: everything is in the log, of which the header's page is in the file.
+    fs::copy(path.with_extension("db-wal"), copy.with_extension("db-wal")).unwrap();
+    fs::copy(&path, &copy).unwrap();
+    assert!(fs::metadata(&copy).unwrap().len() < 10 * 4096);
+    patch(&copy, 28, &20_u32.to_be_bytes());
+    drop(store);
+    let reopened = SqliteStore::open(&copy).await.unwrap();
+    assert_eq!(reopened.list("", None, 1000).await.unwrap().len(), 200);
+    assert!(!is_granted(&reopened, &lease(&format!("{:0>300}", 7))).await);
+}
+
+#[tokio::test]
 async fn a_file_deleted_under_a_store_has_one_holder_a_key() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("locks.db");
