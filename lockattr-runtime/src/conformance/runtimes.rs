@@ -86,7 +86,9 @@ pub(super) async fn threads_with_runtimes_of_their_own_share_a_handle<S: Store>(
     };
     thread::scope(|scope| {
         let threads: Vec<_> = (0..4).map(|_| scope.spawn(contend)).collect();
-        threads.into_iter().for_each(|thread| thread.join().expect("it gets its grants"));
+        for thread in threads {
+            thread.join().expect("it gets its grants");
+        }
     });
     let tokens = tokens.into_inner().unwrap();
     assert_eq!(tokens.len(), 4 * GRANTS);

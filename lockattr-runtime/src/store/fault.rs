@@ -1,7 +1,6 @@
 //! A store that fails as networks and servers do, by a script.
 //!
 //! Invariant: it forwards every method of the contract, so that it changes nothing but what the script says.
-#![deny(clippy::missing_trait_methods)]
 
 mod script;
 
@@ -110,6 +109,7 @@ impl<S: Store> FaultStore<S> {
     }
 }
 
+#[deny(clippy::missing_trait_methods)]
 impl<S: Store> Store for FaultStore<S> {
     fn name(&self) -> &'static str {
         self.inner.name()

@@ -96,12 +96,8 @@ struct Model {
 }
 
 impl Model {
-    fn wall(&self, at: u64) -> u64 {
-        EPOCH + at
-    }
-
     fn acquire(&mut self, ask: &Ask) -> Acquired {
-        let (now, wall) = (self.now, self.wall(self.now));
+        let (now, wall) = (self.now, EPOCH + self.now);
         let known = self.records.get(&ask.key).cloned();
         if let Some(known) = &known {
             let left = known.end.unwrap_or(0).saturating_sub(now);
@@ -119,7 +115,7 @@ impl Model {
                 Some(_) => (known.end.unwrap_or(0) + ask.delay).saturating_sub(now),
                 None => left,
             };
-            let window = ask.once.filter(|once| self.wall(known.granted) / once == wall / once);
+            let window = ask.once.filter(|once| (EPOCH + known.granted) / once == wall / once);
             let left = if left > 0 { left } else { window.map_or(0, |once| once - wall % once) };
             let by_holder = known.holder.is_some() && (known.end.unwrap_or(0) + ask.delay) > now;
             if left > 0 {
@@ -166,7 +162,7 @@ impl Model {
     }
 
     fn renew(&mut self, ask: &Ask) -> Renewed {
-        let (now, wall) = (self.now, self.wall(self.now));
+        let (now, wall) = (self.now, EPOCH + self.now);
         match self.records.get_mut(&ask.key) {
             Some(known) if known.holder == Some(ask.owner) && known.end > Some(now) => {
                 if known.end < Some(now + ask.ttl) {
@@ -183,7 +179,7 @@ impl Model {
     }
 
     fn release(&mut self, ask: &Ask, keep: Option<u64>) -> Released {
-        let (now, wall) = (self.now, self.wall(self.now));
+        let (now, wall) = (self.now, EPOCH + self.now);
         let Some(known) = self.records.get_mut(&ask.key) else { return Released::NotHeld };
         if known.holder != Some(ask.owner) {
             return if known.last == Some(ask.owner) { Released::AlreadyReleased } else { Released::NotHeld };
@@ -197,7 +193,7 @@ impl Model {
     }
 
     fn force(&mut self, key: usize, token: FencingToken) -> Forced {
-        let wall = self.wall(self.now);
+        let wall = EPOCH + self.now;
         match self.records.get_mut(&key) {
             Some(known) if known.token == token.get() && known.end.is_some() => {
                 known.last = known.holder.take().or(known.last);
@@ -211,7 +207,7 @@ impl Model {
     }
 
     fn collect(&mut self, retention: u64) -> usize {
-        let (now, wall, before) = (self.now, self.wall(self.now), self.records.len());
+        let (now, wall, before) = (self.now, EPOCH + self.now, self.records.len());
         self.records.retain(|_, known| {
             known.end > Some(now) || known.idle_from + retention > wall || known.window_end > wall
         });

@@ -138,10 +138,10 @@ fn what_may_not_be_written_is_refused() {
             .gid(65534)
             .output()
             .unwrap();
-        let text = String::from_utf8_lossy(&output.stdout);
+        let printed = String::from_utf8_lossy(&output.stdout);
         assert!(
-            output.status.success() && text.contains("1 passed"),
-            "{text}{}",
+            output.status.success() && printed.contains("1 passed"),
+            "{printed}{}",
             String::from_utf8_lossy(&output.stderr)
         );
         return;

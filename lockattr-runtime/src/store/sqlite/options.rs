@@ -141,7 +141,7 @@ fn boot_id() -> Result<Box<str>, String> {
     Ok("".into())
 }
 
-/// Whether /proc/self/timens_offsets (time_namespaces(7)) moves the boot clock.
+/// Whether `/proc/self/timens_offsets` (`time_namespaces(7)`) moves the boot clock.
 #[cfg(target_os = "linux")]
 fn is_shifted(offsets: &str) -> bool {
     offsets
