@@ -177,3 +177,22 @@ impl Store for MemoryStore {
         ))
     }
 }
+
+#[cfg(all(test, feature = "testing"))]
+mod tests {
+    use super::*;
+    use crate::lease::Owner;
+
+    #[tokio::test]
+    async fn a_wall_clock_that_jumps_ahead_collects_no_lease() {
+        const MONTH: Duration = Duration::from_secs(30 * 24 * 3600);
+        let wall = Arc::new(Mutex::new(MONTH));
+        let read = Arc::clone(&wall);
+        let store = MemoryStore::with_clock(move || (Moment::from_nanos(1), *read.lock().unwrap()));
+        let lease = Lease::new("k", Owner::random(), Duration::from_secs(60));
+        store.acquire(&lease).await.unwrap();
+        *wall.lock().unwrap() += MONTH;
+        assert_eq!(store.collect(Duration::ZERO, 10).await.unwrap(), 0);
+        assert!(matches!(store.renew(&lease).await.unwrap(), Renewed::Renewed { .. }));
+    }
+}
