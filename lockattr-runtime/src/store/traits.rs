@@ -17,7 +17,7 @@ use crate::lease::{Acquired, AcquiredMany, FencingToken, Forced, Lease, Record, 
 /// `async fn`. A verb fails in one of two ways, see [`StoreError`]; "held by another" is an answer, never
 /// an error.
 ///
-/// The public [conformance suite](crate::conformance) checks all of it; run it for every store.
+/// The public suite `conformance`, with the feature `testing`, checks all of it; run it for every store.
 pub trait Store: Send + Sync + 'static {
     /// The store's name in errors, spans and metrics: one lower-case word.
     fn name(&self) -> &'static str;
