@@ -10,6 +10,8 @@ target=$(cargo metadata --format-version 1 --no-deps --offline 2>/dev/null |
     sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p') || true
 target=${target:-${CARGO_TARGET_DIR:-$PWD/target}}
 temporary=$(mktemp -d)
+# As open as any: some tests run as another user.
+chmod 1777 "$temporary"
 export TMPDIR=$temporary
 summary=()
 

@@ -17,7 +17,7 @@ done
 # Unit tests, the integration tests (attribute, conformance, simulation, processes, examples, features,
 # layers), wrong uses, and all doc tests, the README's among them.
 step "build the tests" 900 cargo test --locked --workspace --all-features --no-run
-step "tests" 900 cargo test --locked --workspace --all-features
+step "tests" 900 cargo test --locked --workspace --all-features --no-fail-fast
 step "nothing runs on" 60 nothing_runs_on
 RUSTDOCFLAGS="--deny warnings" step "documentation" 900 \
     cargo doc --locked --workspace --all-features --no-deps
