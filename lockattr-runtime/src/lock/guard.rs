@@ -17,7 +17,7 @@ use super::shared::{RELEASE_TIMEOUT, Shared};
 use super::undo::{Return, hint};
 use crate::error::{LockError, Locked, LossCause, Step};
 use crate::held::{Held, Tenure};
-use crate::lease::FencingToken;
+use crate::lease::{FencingToken, Released};
 use crate::observe;
 use crate::options::{LockOptions, OnLost};
 use crate::store::{Feature, StoreError};
@@ -181,9 +181,14 @@ impl Guard {
         let keep = leaving.keep();
         let work = self.shared.release(&self.tenure.leases, keep);
         let failure = match self.shared.within(RELEASE_TIMEOUT, work).await {
-            Some(Ok(was_ours)) => {
+            Some(Ok(answer)) => {
                 leaving.finished(keep);
-                return if was_ours { Ok(()) } else { Err(self.tenure.lost_error(LossCause::NotOurs)) };
+                if answer == Released::Released {
+                    return Ok(());
+                }
+                // Nobody had given it back before, so another ended it, and nobody has said so yet.
+                observe::lost(&self.tenure, LossCause::NotOurs);
+                return Err(self.tenure.lost_error(LossCause::NotOurs));
             }
             Some(Err(error)) => error,
             None => StoreError::unknown(format!("no answer within {RELEASE_TIMEOUT:?}")),

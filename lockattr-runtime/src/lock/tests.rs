@@ -248,3 +248,12 @@ async fn those_behind_the_head_are_told_what_it_was_told() {
     let behind = both().await.expect_err("the store is out of reach");
     assert!(matches!(behind, LockError::Store { .. }), "{behind}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_lock_that_was_forced_is_never_released_as_if_it_had_been_ours() {
+    let (locker, _) = locker();
+    let guard = locker.lock("k").acquire().await.expect("it is free");
+    locker.force_release("k", guard.token()).await.expect("it is held");
+    let error = guard.release().await.expect_err("another ended it");
+    assert!(matches!(error, LockError::Lost { cause: LossCause::NotOurs, .. }), "{error}");
+}

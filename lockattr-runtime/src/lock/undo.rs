@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::retry::full_jitter;
 use super::shared::{RELEASE_TIMEOUT, Shared};
 use crate::error::Locked;
-use crate::lease::Lease;
+use crate::lease::{Lease, Released};
 use crate::observe;
 use crate::time::Moment;
 
@@ -64,13 +64,13 @@ impl Return {
         for attempt in 0.. {
             let answer = shared.within(RELEASE_TIMEOUT, shared.release(&self.leases, self.keep)).await;
             match answer {
-                Some(Ok(was_ours)) => {
+                Some(Ok(answer)) => {
                     // The store knows: whoever waits for the flush need not wait for a doubt to end.
                     pending = None;
                     if self.keep.is_none() {
                         hint(shared, &self.leases);
                     }
-                    if !self.in_doubt || was_ours {
+                    if !self.in_doubt || answer != Released::NotHeld {
                         return;
                     }
                 }
