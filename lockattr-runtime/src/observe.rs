@@ -36,11 +36,11 @@ pub(crate) fn acquired(tenure: &Tenure, store: &'static str, waited: Duration, l
     counters::acquire(template, store, "acquired", waited);
 }
 
-/// An acquisition ended without a lock.
-pub(crate) fn not_acquired(error: &LockError, store: &'static str, waited: Duration) {
+/// An acquisition ended without a lock; `waits` if it was to wait for one.
+pub(crate) fn not_acquired(error: &LockError, store: &'static str, waited: Duration, waits: bool) {
     let template = error.locked().map_or("", Locked::template);
     let outcome = match error {
-        LockError::Busy { .. } if waited.is_zero() => "busy",
+        LockError::Busy { .. } if !waits => "busy",
         LockError::Busy { .. } => "timeout",
         LockError::Store { .. } => "store_error",
         LockError::WouldDeadlock { .. } => "would_deadlock",

@@ -1,6 +1,7 @@
 //! The wait loop: one request from its check to its guard.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::claim::Claim;
 use super::guard::Guard;
@@ -14,7 +15,7 @@ use crate::held::Tenure;
 use crate::lease::{Acquired, AcquiredMany, FencingToken, Holder, Lease};
 use crate::observe;
 use crate::options::{LockOptions, Wait};
-use crate::store::StoreError;
+use crate::store::{Feature, StoreError};
 use crate::term::Term;
 use crate::time::Moment;
 use tracing::Instrument as _;
@@ -27,10 +28,16 @@ struct Answers {
 }
 
 impl Answers {
+    /// Whether the store certainly did nothing.
+    fn was_refused(&self, answer: Answer) -> bool {
+        let failure = self.failure.as_ref().filter(|_| answer == Answer::Failed { undone: false });
+        failure.is_some_and(|failure| !failure.is_unknown())
+    }
+
     /// What those who wait behind get to know of `answer`.
     fn to_tell(&self, answer: Answer, me: &Arc<Holder>) -> Seen {
         match (answer, &self.failure, &self.taken) {
-            (Answer::Failed, Some(failure), _) => Seen::Failed(Arc::clone(failure)),
+            (Answer::Failed { .. }, Some(failure), _) => Seen::Failed(Arc::clone(failure)),
             (Answer::Taken { .. }, _, Some((_, holder))) => Seen::Taken(holder.clone()),
             (Answer::Granted { .. }, ..) => Seen::Taken(Some(Arc::clone(me))),
             _ => Seen::Nothing,
@@ -46,10 +53,12 @@ impl Locker {
         let started = shared.env.now();
         let mut unfinished = Unfinished { shared, name: &name, started, armed: true };
         let span = observe::acquiring(&name, shared.store.name());
+        let waits = options.wait != Wait::AtMost(Duration::ZERO);
         let entered = Box::pin(self.pursue(keys, options, started)).instrument(span).await;
         unfinished.armed = false;
         if let Err(error) = &entered {
-            observe::not_acquired(error, shared.store.name(), shared.env.now().since(started));
+            let waited = shared.env.now().since(started);
+            observe::not_acquired(error, shared.store.name(), waited, waits);
         }
         entered
     }
@@ -74,13 +83,19 @@ impl Locker {
             let sent = shared.env.now();
             claim.sending(sent);
             let (answer, tokens) = attempt(shared, claim.leases(), &pursuit, &mut seen).await;
-            if matches!(answer, Answer::Taken { .. } | Answer::Spent) {
+            if matches!(answer, Answer::Taken { .. } | Answer::Spent) || seen.was_refused(answer) {
                 claim.holds_nothing();
             }
             if let Some(ticket) = &ticket {
-                ticket.tell(seen.to_tell(answer, &claim.leases()[0].holder));
+                let taken = seen.taken.as_ref().filter(|_| matches!(answer, Answer::Taken { .. }));
+                let blocked_by = taken.map(|(index, _)| *index);
+                ticket.tell(seen.to_tell(answer, &claim.leases()[0].holder), blocked_by);
             }
             match pursuit.answered(sent, shared.env.now(), answer, shared.env.random()) {
+                // The claim goes, and gives back what it holds.
+                Step::Enter(_) if shared.is_closing() => {
+                    return Err(LockError::ShuttingDown { locked: plan.names[0].clone() });
+                }
                 Step::Enter(term) => return Ok(self.guard(plan, claim, tokens, term, &options, started)),
                 Step::GiveUp(reason) => return Err(self.failed(&plan, reason, seen, started)),
                 Step::Again { at, fresh } => {
@@ -89,7 +104,9 @@ impl Locker {
                         let leases = plan.leases(shared.env.owner());
                         claim = Claim::new(shared, leases, plan.names[0].clone());
                     }
-                    self.pause(&plan, at, ticket.as_ref()).await?;
+                    // A hint says that somebody gave the key back; after anything but "taken" that was us.
+                    let hints = ticket.as_ref().filter(|_| matches!(answer, Answer::Taken { .. }));
+                    self.pause(&plan, at, hints).await?;
                 }
             }
         }
@@ -134,19 +151,21 @@ impl Locker {
         };
         let closed = shared.closed.notified();
         let end = either(closed, shared.env.sleep_until(deadline));
-        if until(end, ticket.turn()).await.is_some() {
-            return Ok(ticket);
-        }
+        let turn = until(end, ticket.turn()).await;
         if shared.is_closing() {
             return Err(LockError::ShuttingDown { locked: locked() });
         }
+        if turn.is_some() {
+            return Ok(ticket);
+        }
         let waited = shared.env.now().since(started);
-        Err(match ticket.seen() {
+        let (seen, index) = ticket.seen();
+        Err(match seen {
             Seen::Failed(source) => {
                 let (step, store) = (error::Step::Acquire, shared.store.name());
                 LockError::Store { locked: locked(), step, store, source }
             }
-            Seen::Taken(holder) => LockError::Busy { locked: locked(), waited, holder },
+            Seen::Taken(holder) => LockError::Busy { locked: plan.names[index].clone(), waited, holder },
             Seen::Nothing => LockError::Busy { locked: locked(), waited, holder: None },
         })
     }
@@ -223,6 +242,7 @@ async fn attempt(
     seen: &mut Answers,
 ) -> (Answer, Vec<FencingToken>) {
     let limit = pursuit.attempt_timeout(shared.env.now());
+    let undone = leases.len() > 1 && !shared.store.supports(Feature::AtomicMany);
     let answer = match leases {
         [lease] => shared
             .within(limit, shared.store.acquire(lease))
@@ -239,11 +259,11 @@ async fn attempt(
         Some(Ok(AcquiredMany::Spent { .. })) => (Answer::Spent, Vec::new()),
         Some(Err(error)) => {
             seen.failure = Some(Arc::new(error));
-            (Answer::Failed, Vec::new())
+            (Answer::Failed { undone }, Vec::new())
         }
         None => {
             seen.failure = Some(Arc::new(StoreError::unknown(format!("no answer within {limit:?}"))));
-            (Answer::Failed, Vec::new())
+            (Answer::Failed { undone }, Vec::new())
         }
     }
 }

@@ -13,8 +13,8 @@ use std::time::Duration;
 use tracing::{Instrument as _, Span};
 
 use super::scope::Frame;
-use super::shared::{RELEASE_TIMEOUT, Shared};
-use super::undo::{Return, hint};
+use super::shared::{RELEASE_TIMEOUT, Shared, over_at};
+use super::undo::{Pending, Return, hint};
 use crate::error::{LockError, Locked, LossCause, Step};
 use crate::held::{Held, Tenure};
 use crate::lease::{FencingToken, Released};
@@ -236,9 +236,12 @@ impl Leaving {
         tenure.body.is_gone();
         let entered = tenure.entered();
         let waits = guard.min_hold.is_some_and(|least| shared.env.now() < entered + least);
-        let renewed_till_then = waits && !shared.store.supports(Feature::Keep);
-        let before = if renewed_till_then { tenure.standing() } else { tenure.close() };
-        if !renewed_till_then {
+        let before = if waits && !shared.store.supports(Feature::Keep) {
+            tenure.leave_to_keeper()
+        } else {
+            tenure.close()
+        };
+        if tenure.last_standing() != Standing::Held {
             leave(&shared, &tenure);
         }
         Self { shared, tenure, min_hold: guard.min_hold, entered, before, done: false }
@@ -274,16 +277,7 @@ impl Drop for Leaving {
         let tenure = Arc::clone(&self.tenure);
         let kept_until = self.keeps_by_renewing().then(|| self.entered + self.min_hold.unwrap_or_default());
         let keep = self.keep().filter(|_| kept_until.is_none());
-        let lease = &tenure.leases[0];
-        let over_at = self.shared.env.now() + lease.ttl + lease.lock_delay;
-        let give = Return {
-            leases: Arc::clone(&tenure.leases),
-            locked: tenure.locked().clone(),
-            keep,
-            over_at,
-            in_doubt: false,
-        };
-        let pending = Return::pending(&shared);
+        let pending = Pending::new(&shared);
         shared.env.clone().spawn(Box::pin(async move {
             if let Some(until) = kept_until {
                 shared.env.sleep_until(until).await;
@@ -291,6 +285,14 @@ impl Drop for Leaving {
                 leave(&shared, &tenure);
             }
             renewal_is_idle(&tenure).await;
+            let lease = &tenure.leases[0];
+            let give = Return {
+                leases: Arc::clone(&tenure.leases),
+                locked: tenure.locked().clone(),
+                keep,
+                over_at: over_at(shared.env.now(), lease.ttl, lease.lock_delay),
+                in_doubt: false,
+            };
             give.run(&shared, pending).await;
         }));
     }

@@ -4,9 +4,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use crate::lease::RecordState;
-use crate::store::MemoryStore;
+use crate::lease::{Acquired, FencingToken, Forced, Lease, Record, RecordState, Released, Renewed};
+use crate::store::{Audit, Feature, MemoryStore, StoreError};
 use crate::{LockError, Locker, LossCause, Moment, SimMachine, Wait};
+
+mod cancel;
+mod collecting;
+mod loss;
+mod many;
+mod minimum_hold;
+mod shutdown;
+mod waiting;
 
 const SECOND: Duration = Duration::from_secs(1);
 

@@ -24,11 +24,11 @@ pub(crate) struct Return {
     pub(crate) in_doubt: bool,
 }
 
-/// Counts as pending until it is dropped.
+/// Has a shutdown wait until it is dropped: for the first answer to a release, or for the end of a request.
 pub(crate) struct Pending(Arc<Shared>);
 
 impl Pending {
-    fn new(shared: &Arc<Shared>) -> Self {
+    pub(crate) fn new(shared: &Arc<Shared>) -> Self {
         shared.pending.fetch_add(1, Ordering::AcqRel);
         Self(Arc::clone(shared))
     }
@@ -47,14 +47,9 @@ impl Return {
         if shared.env.is_forked() {
             return;
         }
-        let pending = Self::pending(shared);
+        let pending = Pending::new(shared);
         let shared = Arc::clone(shared);
         shared.env.clone().spawn(Box::pin(async move { self.run(&shared, pending).await }));
-    }
-
-    /// Has a shutdown wait for the first answer.
-    pub(crate) fn pending(shared: &Arc<Shared>) -> Pending {
-        Pending::new(shared)
     }
 
     /// Gives them back, here and now.
@@ -67,7 +62,7 @@ impl Return {
                 Some(Ok(answer)) => {
                     // The store knows: whoever waits for the flush need not wait for a doubt to end.
                     pending = None;
-                    if self.keep.is_none() {
+                    if self.keep.is_none() && (answer != Released::NotHeld || self.leases.len() > 1) {
                         hint(shared, &self.leases);
                     }
                     if !self.in_doubt || answer != Released::NotHeld {
