@@ -10,5 +10,7 @@ mod layers;
 #[cfg(unix)]
 mod processes;
 #[cfg(feature = "testing")]
+mod simulation;
+#[cfg(feature = "testing")]
 mod stores;
 mod support;
