@@ -42,12 +42,10 @@ async fn play(scene: &Arc<Scene>, chance: &mut Chance) {
     }
     let striking = tokio::spawn(strike(Arc::clone(scene), chance.split()));
     let storm = weather.longest_ttl() * 4;
+    let mut ends: Vec<_> = actors.iter().map(|_| None).collect();
     let _ = timeout(storm, async {
-        for (_, actor) in &mut actors {
-            // One that panicked is looked at below.
-            while !actor.is_finished() {
-                sleep(Duration::from_millis(50)).await;
-            }
+        for ((_, actor), end) in actors.iter_mut().zip(&mut ends) {
+            *end = Some(actor.await);
         }
     })
     .await;
@@ -55,11 +53,15 @@ async fn play(scene: &Arc<Scene>, chance: &mut Chance) {
     calm_down(scene);
     let rounds = u32::try_from(actors.len() * weather.rounds).unwrap_or(u32::MAX);
     let end = Instant::now() + (weather.longest_ttl() * 4 + Duration::from_secs(20)) * rounds;
-    for (machine, actor) in actors {
-        if scene.host(machine, |host| host.crashed) {
+    for ((machine, actor), ended) in actors.into_iter().zip(ends) {
+        if ended.is_none() && scene.host(machine, |host| host.crashed) {
             continue;
         }
-        match timeout_at(end, actor).await {
+        let ended = match ended {
+            Some(ended) => Ok(ended),
+            None => timeout_at(end, actor).await,
+        };
+        match ended {
             Ok(Ok(())) => {}
             Ok(Err(error)) => std::panic::resume_unwind(error.into_panic()),
             Err(_) => scene.witness.fault(Fault::Stuck, || format!("a task of machine {machine}")),
