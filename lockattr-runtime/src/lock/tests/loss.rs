@@ -163,7 +163,7 @@ async fn a_body_is_never_polled_after_the_loss_and_is_gone_before_the_release() 
         };
         let (ended, ()) = tokio::join!(running, jumping);
         assert_eq!(ended.err().as_ref().and_then(cause), Some(LossCause::Expired));
-        let notes = notes.lock().expect("no panic");
+        let notes = notes.lock().expect("no panic").clone();
         let (last, before) = notes.split_last().expect("it was polled");
         assert_eq!(*last, ("dropped", false));
         assert!(before.len() > 100 && before.iter().all(|note| *note == ("polled", true)));
