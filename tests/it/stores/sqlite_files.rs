@@ -243,6 +243,22 @@ async fn a_file_deleted_under_a_store_has_one_holder_a_key() {
 }
 
 #[tokio::test]
+async fn a_log_deleted_under_a_store_is_noticed_and_costs_nothing() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("locks.db");
+    let store = SqliteStore::open(&path).await.unwrap();
+    let held = lease("k");
+    assert!(is_granted(&store, &held).await);
+    for end in ["db-wal", "db-shm"] {
+        fs::remove_file(path.with_extension(end)).unwrap();
+    }
+    // Another process would now begin a log of its own, in which the grant is not.
+    assert!(matches!(store.renew(&held).await.unwrap(), Renewed::Renewed { .. }));
+    assert!(path.with_extension("db-wal").exists() && path.with_extension("db-shm").exists());
+    assert!(!is_granted(&SqliteStore::open(&path).await.unwrap(), &lease("k")).await);
+}
+
+#[tokio::test]
 async fn a_file_replaced_under_a_store_is_looked_at_again() {
     let directory = TempDir::new().unwrap();
     let (path, other) = (directory.path().join("locks.db"), directory.path().join("other.db"));
