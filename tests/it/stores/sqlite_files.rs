@@ -309,6 +309,19 @@ async fn a_locked_database_is_refused_in_time_and_works_again() {
 }
 
 #[tokio::test]
+async fn requests_of_one_process_wait_for_each_other_however_short_the_timeout() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("locks.db");
+    let store = SqliteOptions::new().busy_timeout(Duration::ZERO).open(&path).await.unwrap();
+    let mut waiting = tokio::task::JoinSet::new();
+    for n in 0..50 {
+        let store = store.clone();
+        waiting.spawn(async move { is_granted(&store, &lease(&n.to_string())).await });
+    }
+    assert!(waiting.join_all().await.into_iter().all(|granted| granted));
+}
+
+#[tokio::test]
 async fn a_missing_table_or_a_damaged_record_is_an_error_and_never_a_lock_that_is_taken() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("locks.db");
