@@ -147,7 +147,8 @@ impl Locker {
                 LockError::Store { locked: locked(), step, store, source }
             }
             Seen::Taken(holder) => LockError::Busy { locked: locked(), waited, holder },
-            Seen::Nothing => LockError::Busy { locked: locked(), waited, holder: None },
+            // Whether it is taken, nobody knows yet: this one asks as well, once.
+            Seen::Nothing => return Ok(ticket),
         })
     }
 

@@ -248,3 +248,18 @@ async fn those_behind_the_head_are_told_what_it_was_told() {
     let behind = both().await.expect_err("the store is out of reach");
     assert!(matches!(behind, LockError::Store { .. }), "{behind}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn behind_a_head_without_an_answer_nobody_is_told_that_it_is_taken() {
+    let machine = SimMachine::new(1);
+    let store = crate::store::FaultStore::new(store());
+    let faults = store.faults();
+    let locker = Locker::simulated(store, &machine);
+    faults.cut_with(crate::store::Fault::Hang);
+    let (_, behind) = tokio::join!(
+        locker.lock("k").wait(5 * SECOND).acquire(),
+        locker.lock("k").wait(SECOND / 2).acquire()
+    );
+    let behind = behind.expect_err("the store does not answer");
+    assert!(matches!(behind, LockError::Store { .. }), "{behind}");
+}
