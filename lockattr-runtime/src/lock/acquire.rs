@@ -81,7 +81,16 @@ impl Locker {
                 ticket.tell(seen.to_tell(answer, &claim.leases()[0].holder));
             }
             match pursuit.answered(sent, shared.env.now(), answer, shared.env.random()) {
-                Step::Enter(term) => return Ok(self.guard(plan, claim, tokens, term, &options, started)),
+                Step::Enter(term) => {
+                    let locked = plan.names[0].clone();
+                    let guard = self.guard(plan, claim, tokens, term, &options, started);
+                    // Asked now that it is on the list of what is held: a shutdown sees one or the other.
+                    return if shared.is_closing() {
+                        Err(LockError::ShuttingDown { locked })
+                    } else {
+                        Ok(guard)
+                    };
+                }
                 Step::GiveUp(reason) => return Err(self.failed(&plan, reason, seen, started)),
                 Step::Again { at, fresh } => {
                     if fresh {

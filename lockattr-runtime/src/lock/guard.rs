@@ -14,7 +14,7 @@ use tracing::{Instrument as _, Span};
 
 use super::scope::Frame;
 use super::shared::{RELEASE_TIMEOUT, Shared};
-use super::undo::{Return, hint};
+use super::undo::{Pending, Return, hint};
 use crate::error::{LockError, Locked, LossCause, Step};
 use crate::held::{Held, Tenure};
 use crate::lease::FencingToken;
@@ -221,6 +221,8 @@ struct Leaving {
     entered: Moment,
     /// How it stood when the guard gave it up.
     before: Standing,
+    /// Has a shutdown wait for the release, from before the tenure is off the lists.
+    pending: Option<Pending>,
     done: bool,
 }
 
@@ -229,6 +231,7 @@ impl Leaving {
         let shared = Arc::clone(&guard.shared);
         let tenure = Arc::clone(&guard.tenure);
         tenure.body.is_gone();
+        let pending = Some(Return::pending(&shared));
         let entered = tenure.entered();
         let waits = guard.min_hold.is_some_and(|least| shared.env.now() < entered + least);
         let renewed_till_then = waits && !shared.store.supports(Feature::Keep);
@@ -236,7 +239,7 @@ impl Leaving {
         if !renewed_till_then {
             leave(&shared, &tenure);
         }
-        Self { shared, tenure, min_hold: guard.min_hold, entered, before, done: false }
+        Self { shared, tenure, min_hold: guard.min_hold, entered, before, pending, done: false }
     }
 
     /// Whether the keeper has to renew it until its minimum hold is over, since the store cannot keep it.
@@ -262,9 +265,9 @@ impl Leaving {
 
 impl Drop for Leaving {
     fn drop(&mut self) {
-        if self.done || self.shared.env.is_forked() {
+        let Some(pending) = self.pending.take().filter(|_| !self.done && !self.shared.env.is_forked()) else {
             return;
-        }
+        };
         let shared = Arc::clone(&self.shared);
         let tenure = Arc::clone(&self.tenure);
         let kept_until = self.keeps_by_renewing().then(|| self.entered + self.min_hold.unwrap_or_default());
@@ -278,7 +281,6 @@ impl Drop for Leaving {
             over_at,
             in_doubt: false,
         };
-        let pending = Return::pending(&shared);
         shared.env.clone().spawn(Box::pin(async move {
             if let Some(until) = kept_until {
                 shared.env.sleep_until(until).await;
