@@ -92,11 +92,16 @@ impl Locker {
                 ticket.tell(seen.to_tell(answer, &claim.leases()[0].holder), blocked_by);
             }
             match pursuit.answered(sent, shared.env.now(), answer, shared.env.random()) {
-                // The claim goes, and gives back what it holds.
-                Step::Enter(_) if shared.is_closing() => {
-                    return Err(LockError::ShuttingDown { locked: plan.names[0].clone() });
+                Step::Enter(term) => {
+                    let locked = plan.names[0].clone();
+                    let guard = self.guard(plan, claim, tokens, term, &options, started);
+                    // Asked now that it is on the list of what is held: a shutdown sees one or the other.
+                    return if shared.is_closing() {
+                        Err(LockError::ShuttingDown { locked })
+                    } else {
+                        Ok(guard)
+                    };
                 }
-                Step::Enter(term) => return Ok(self.guard(plan, claim, tokens, term, &options, started)),
                 Step::GiveUp(reason) => return Err(self.failed(&plan, reason, seen, started)),
                 Step::Again { at, fresh } => {
                     if fresh {
@@ -166,7 +171,8 @@ impl Locker {
                 LockError::Store { locked: locked(), step, store, source }
             }
             Seen::Taken(holder) => LockError::Busy { locked: plan.names[index].clone(), waited, holder },
-            Seen::Nothing => LockError::Busy { locked: locked(), waited, holder: None },
+            // Whether it is taken, nobody knows yet: this one asks as well, once.
+            Seen::Nothing => return Ok(ticket),
         })
     }
 

@@ -226,6 +226,8 @@ struct Leaving {
     entered: Moment,
     /// How it stood when the guard gave it up.
     before: Standing,
+    /// Has a shutdown wait for the release, from before the tenure is off the lists.
+    pending: Option<Pending>,
     done: bool,
 }
 
@@ -234,6 +236,7 @@ impl Leaving {
         let shared = Arc::clone(&guard.shared);
         let tenure = Arc::clone(&guard.tenure);
         tenure.body.is_gone();
+        let pending = Some(Pending::new(&shared));
         let entered = tenure.entered();
         let waits = guard.min_hold.is_some_and(|least| shared.env.now() < entered + least);
         let before = if waits && !shared.store.supports(Feature::Keep) {
@@ -244,7 +247,7 @@ impl Leaving {
         if tenure.last_standing() != Standing::Held {
             leave(&shared, &tenure);
         }
-        Self { shared, tenure, min_hold: guard.min_hold, entered, before, done: false }
+        Self { shared, tenure, min_hold: guard.min_hold, entered, before, pending, done: false }
     }
 
     /// Whether the keeper has to renew it until its minimum hold is over, since the store cannot keep it.
@@ -270,14 +273,13 @@ impl Leaving {
 
 impl Drop for Leaving {
     fn drop(&mut self) {
-        if self.done || self.shared.env.is_forked() {
+        let Some(pending) = self.pending.take().filter(|_| !self.done && !self.shared.env.is_forked()) else {
             return;
-        }
+        };
         let shared = Arc::clone(&self.shared);
         let tenure = Arc::clone(&self.tenure);
         let kept_until = self.keeps_by_renewing().then(|| self.entered + self.min_hold.unwrap_or_default());
         let keep = self.keep().filter(|_| kept_until.is_none());
-        let pending = Pending::new(&shared);
         shared.env.clone().spawn(Box::pin(async move {
             if let Some(until) = kept_until {
                 shared.env.sleep_until(until).await;

@@ -35,7 +35,7 @@ pub(crate) fn remember(shared: &Arc<Shared>) {
 pub async fn shutdown(grace: Duration) -> Vec<Held> {
     let lockers: Vec<Arc<Shared>> = {
         let lockers = LOCKERS.lock().unwrap_or_else(PoisonError::into_inner);
-        lockers.iter().filter_map(Weak::upgrade).collect()
+        lockers.iter().filter_map(Weak::upgrade).filter(|shared| !shared.env.is_forked()).collect()
     };
     for shared in &lockers {
         close(shared);
@@ -58,6 +58,10 @@ impl Locker {
     /// locked until its lease runs out, and its body is stopped before that, as for any loss. It is returned.
     /// Releases that are under way are waited for, up to 5 seconds more.
     pub async fn shutdown(&self, grace: Duration) -> Vec<Held> {
+        if self.shared.env.is_forked() {
+            // What it holds is its parent's, and nothing here would end the waiting.
+            return Vec::new();
+        }
         close(&self.shared);
         drain(&self.shared, grace).await
     }

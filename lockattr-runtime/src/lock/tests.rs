@@ -10,6 +10,7 @@ use crate::{LockError, Locker, LossCause, Moment, SimMachine, Wait};
 
 mod cancel;
 mod collecting;
+mod forked;
 mod loss;
 mod many;
 mod minimum_hold;

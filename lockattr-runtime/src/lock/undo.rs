@@ -36,6 +36,9 @@ impl Pending {
 
 impl Drop for Pending {
     fn drop(&mut self) {
+        if self.0.env.is_forked() {
+            return;
+        }
         self.0.pending.fetch_sub(1, Ordering::AcqRel);
         self.0.settled.notify_waiters();
     }

@@ -36,6 +36,9 @@ use crate::lease::{
     Acquired, AcquiredMany, FencingToken, Forced, Lease, Record, RecordState, Released, Renewed,
 };
 
+/// How long a request waits at least for the earlier ones of its process, which wait for the database in turn.
+const LEAST_QUEUE: Duration = Duration::from_secs(5);
+
 /// Keeps leases in a SQLite file, for all processes of one machine.
 ///
 /// The file is the store's own: it is made when it is missing, and any other SQLite database is refused
@@ -157,7 +160,8 @@ impl Shared {
 
     /// The connection, taken out of its place: who does not put it back closes it.
     async fn connection(&self) -> Result<(MutexGuard<'_, Option<Connection>>, Connection), StoreError> {
-        let Ok(mut slot) = tokio::time::timeout(self.patience, self.connection.lock()).await else {
+        let queue = self.patience.max(LEAST_QUEUE);
+        let Ok(mut slot) = tokio::time::timeout(queue, self.connection.lock()).await else {
             return Err(StoreError::refused(
                 "earlier requests of this process still wait for the database: something holds it locked",
             ));

@@ -87,7 +87,16 @@ async fn sqlite(rest: &str) -> Result<Arc<dyn ErasedStore>, LockError> {
             }
         };
     }
-    let path = path.strip_prefix("//").unwrap_or(path);
+    let path = match path.strip_prefix("//") {
+        // Meant for a server, it may have a password, which would be shown as part of the path.
+        Some(path) if path.split('/').next().is_some_and(|first| first.contains('@')) => {
+            return Err(setup(
+                "a `sqlite:` URL names a file, and has no user and no host; a `@` after `//` is written `%40`",
+            ));
+        }
+        Some(path) => path,
+        None => path,
+    };
     if path.is_empty() {
         return Err(setup(
             "a `sqlite:` URL names a file, as in `sqlite:locks.db` or `sqlite:///var/lib/app/locks.db`",
@@ -167,6 +176,15 @@ mod tests {
         ] {
             let text = refusal(url).await;
             assert!(text.contains(word), "{url}: {text}");
+        }
+    }
+
+    #[cfg(feature = "sqlite")]
+    #[tokio::test]
+    async fn a_password_in_a_sqlite_url_is_not_shown() {
+        for url in ["sqlite://user:hunter2@host/locks.db", "sqlite://hunter2@host"] {
+            let text = refusal(url).await;
+            assert!(text.contains("no user and no host") && !text.contains("hunter2"), "{text}");
         }
     }
 

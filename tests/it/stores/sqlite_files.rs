@@ -243,6 +243,22 @@ async fn a_file_deleted_under_a_store_has_one_holder_a_key() {
 }
 
 #[tokio::test]
+async fn a_log_deleted_under_a_store_is_noticed_and_costs_nothing() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("locks.db");
+    let store = SqliteStore::open(&path).await.unwrap();
+    let held = lease("k");
+    assert!(is_granted(&store, &held).await);
+    for end in ["db-wal", "db-shm"] {
+        fs::remove_file(path.with_extension(end)).unwrap();
+    }
+    // Another process would now begin a log of its own, in which the grant is not.
+    assert!(matches!(store.renew(&held).await.unwrap(), Renewed::Renewed { .. }));
+    assert!(path.with_extension("db-wal").exists() && path.with_extension("db-shm").exists());
+    assert!(!is_granted(&SqliteStore::open(&path).await.unwrap(), &lease("k")).await);
+}
+
+#[tokio::test]
 async fn a_file_replaced_under_a_store_is_looked_at_again() {
     let directory = TempDir::new().unwrap();
     let (path, other) = (directory.path().join("locks.db"), directory.path().join("other.db"));
@@ -290,6 +306,19 @@ async fn a_locked_database_is_refused_in_time_and_works_again() {
     assert_eq!(store.inspect("0").await.unwrap(), None, "reading needs no write lock");
     shell.execute("rollback").await.unwrap();
     assert!(is_granted(&store, &requests[0]).await);
+}
+
+#[tokio::test]
+async fn requests_of_one_process_wait_for_each_other_however_short_the_timeout() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("locks.db");
+    let store = SqliteOptions::new().busy_timeout(Duration::ZERO).open(&path).await.unwrap();
+    let mut waiting = tokio::task::JoinSet::new();
+    for n in 0..50 {
+        let store = store.clone();
+        waiting.spawn(async move { is_granted(&store, &lease(&n.to_string())).await });
+    }
+    assert!(waiting.join_all().await.into_iter().all(|granted| granted));
 }
 
 #[tokio::test]

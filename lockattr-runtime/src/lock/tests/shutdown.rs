@@ -61,3 +61,33 @@ async fn nothing_is_deleted_under_a_body_that_goes_on() {
     assert!(matches!(ended, Err(LockError::Lost { cause: LossCause::ShutDown, .. })), "{ended:?}");
     settled(&locker, "k").await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn shutdown_waits_for_a_release_that_is_on_its_way() {
+    let machine = SimMachine::new(1);
+    let store = FaultStore::new(store());
+    let faults = store.faults();
+    let locker = Locker::simulated(store, &machine);
+    let guard = locker.lock("k").acquire().await.expect("it is free");
+    faults.once(Verb::Release, Fault::LateRequest(2 * SECOND));
+    let releasing = tokio::spawn(guard.release());
+    tokio::task::yield_now().await;
+    assert!(locker.shutdown(SECOND).await.is_empty());
+    assert!(!is_taken(&locker, "k").await);
+    releasing.await.expect("no panic").expect("it was ours");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_grant_that_comes_after_a_shutdown_is_given_back() {
+    let machine = SimMachine::new(1);
+    let store = FaultStore::new(store());
+    let faults = store.faults();
+    let locker = Locker::simulated(store, &machine);
+    faults.once(Verb::Acquire, Fault::LateAnswer(SECOND / 2));
+    let waiting = tokio::spawn(locker.lock("k").wait(Wait::Forever).acquire());
+    tokio::task::yield_now().await;
+    assert!(locker.shutdown(Duration::ZERO).await.is_empty());
+    let refused = waiting.await.expect("no panic");
+    assert!(matches!(refused, Err(LockError::ShuttingDown { .. })), "{refused:?}");
+    settled(&locker, "k").await;
+}

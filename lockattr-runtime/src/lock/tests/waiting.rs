@@ -113,3 +113,18 @@ async fn the_store_is_asked_once_without_a_wait_and_store_failures_are_never_bus
     store.faults().heal();
     guard.release().await.expect("it was ours");
 }
+
+#[tokio::test(start_paused = true)]
+async fn behind_a_head_without_an_answer_nobody_is_told_that_it_is_taken() {
+    let machine = SimMachine::new(1);
+    let store = FaultStore::new(store());
+    let faults = store.faults();
+    let locker = Locker::simulated(store, &machine);
+    faults.cut_with(Fault::Hang);
+    let (_, behind) = tokio::join!(
+        locker.lock("k").wait(5 * SECOND).acquire(),
+        locker.lock("k").wait(SECOND / 2).acquire()
+    );
+    let behind = behind.expect_err("the store does not answer");
+    assert!(matches!(behind, LockError::Store { .. }), "{behind}");
+}

@@ -29,6 +29,8 @@ const PAUSE: Duration = Duration::from_millis(50);
 pub(super) struct Connection {
     pub(super) sqlite: SqliteConnection,
     identity: Identity,
+    /// Its log and the log's index, through which processes see each other's writes.
+    beside: [(PathBuf, Identity); 2],
 }
 
 /// Device and inode, where the system has them.
@@ -75,9 +77,13 @@ impl File {
         Ok(Self { path, allow_network })
     }
 
-    /// Whether the path still leads to the file of `connection`.
+    /// Whether the path still leads to the file of `connection`, and its log is still beside it.
     pub(super) fn is_at_its_path(&self, connection: &Connection) -> bool {
-        std::fs::metadata(&self.path).is_ok_and(|metadata| Identity::of(&metadata) == connection.identity)
+        let is = |path: &Path, identity| {
+            std::fs::metadata(path).is_ok_and(|metadata| Identity::of(&metadata) == identity)
+        };
+        is(&self.path, connection.identity)
+            && connection.beside.iter().all(|(path, identity)| is(path, *identity))
     }
 
     /// Checks the file, makes it if it is missing, and opens it.
@@ -101,11 +107,24 @@ impl File {
             // Only a file that was there before and after is certainly the one that was opened.
             if let (Some(before), Some(after)) = (before, after)
                 && Identity::of(&before) == Identity::of(&after)
+                && let Some(beside) = self.beside()
             {
-                return Ok(Connection { sqlite, identity: Identity::of(&after) });
+                return Ok(Connection { sqlite, identity: Identity::of(&after), beside });
             }
         }
         Err(format!("{} is replaced or deleted again and again", self.path.display()))
+    }
+
+    /// The log and its index. As long as a connection is open, SQLite never deletes them.
+    fn beside(&self) -> Option<[(PathBuf, Identity); 2]> {
+        let file = std::fs::canonicalize(&self.path).ok()?.into_os_string();
+        let at = |end: &str| {
+            let mut path = file.clone();
+            path.push(end);
+            let identity = Identity::of(&std::fs::metadata(&path).ok()?);
+            Some((PathBuf::from(path), identity))
+        };
+        Some([at("-wal")?, at("-shm")?])
     }
 
     /// What is at the path, if anything; an error when it cannot be a database.

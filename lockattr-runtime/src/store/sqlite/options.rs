@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use tokio::sync::Mutex;
@@ -13,6 +14,9 @@ use crate::keeper::Keeper;
 use crate::store::clock::Clock;
 #[cfg(feature = "testing")]
 use crate::time::Moment;
+
+/// The process in which SQLite was used first; zero before that.
+static FIRST_USED_IN: AtomicU32 = AtomicU32::new(0);
 
 /// How a [`SqliteStore`] is opened.
 ///
@@ -88,13 +92,14 @@ impl SqliteOptions {
     ///
     /// [`LockError::Setup`] when the path does not lead to a file that can be used: its directory is missing,
     /// it is a directory, no SQLite database, one of another application or of another version, it may not
-    /// be read or written, or lies on a network file system; or when this machine's boot clock cannot be
-    /// relied on. Then nothing was made or changed.
+    /// be read or written, or lies on a network file system; when this machine's boot clock cannot be
+    /// relied on; or in a fork of a process that has opened a store. Then nothing was made or changed.
     pub async fn open(self, path: impl AsRef<Path>) -> Result<SqliteStore, LockError> {
         self.open_checked(path.as_ref()).await.map_err(|reason| LockError::Setup { reason })
     }
 
     async fn open_checked(self, path: &Path) -> Result<SqliteStore, String> {
+        refuse_in_fork(&FIRST_USED_IN, std::process::id())?;
         let file = File::new(path, self.allow_network_file_system)?;
         let boot = match self.boot {
             Some(boot) => boot,
@@ -115,6 +120,19 @@ impl SqliteOptions {
             pid: std::process::id(),
             connection: Mutex::new(Some(connection)),
         })))
+    }
+}
+
+/// SQLite keeps in memory which locks of a file its process has. After a fork that is wrong: the child has none
+/// of them, and takes for its own what it must ask for (sqlite.org, "How To Corrupt An SQLite Database File").
+fn refuse_in_fork(first_used_in: &AtomicU32, pid: u32) -> Result<(), String> {
+    match first_used_in.compare_exchange(0, pid, Ordering::Relaxed, Ordering::Relaxed) {
+        Err(first) if first != pid => Err(
+            "this process is a fork of one that has opened a SQLite store, and SQLite's locks do not hold after that; \
+             fork first, or start the child as a program of its own"
+                .to_owned(),
+        ),
+        _ => Ok(()),
     }
 }
 
@@ -150,10 +168,18 @@ fn is_shifted(offsets: &str) -> bool {
         .any(|shift| shift.split_whitespace().any(|number| number != "0"))
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
 mod tests {
     use super::*;
 
+    #[test]
+    fn only_a_fork_of_a_process_that_has_used_sqlite_is_refused() {
+        let first_used_in = AtomicU32::new(0);
+        assert!(refuse_in_fork(&first_used_in, 7).is_ok() && refuse_in_fork(&first_used_in, 7).is_ok());
+        assert!(refuse_in_fork(&first_used_in, 8).is_err_and(|reason| reason.contains("fork first")));
+    }
+
+    #[cfg(target_os = "linux")]
     #[test]
     fn a_shifted_boot_clock_is_seen() {
         assert!(!is_shifted("monotonic           0         0\nboottime            0         0\n"));
