@@ -2,6 +2,12 @@
 
 mod model;
 #[cfg(all(unix, feature = "redis"))]
+mod redis_access;
+#[cfg(all(unix, feature = "redis"))]
+mod redis_data;
+#[cfg(all(unix, feature = "redis"))]
+mod redis_faults;
+#[cfg(all(unix, feature = "redis"))]
 mod redis_server;
 #[cfg(feature = "sqlite")]
 mod sqlite_boots;

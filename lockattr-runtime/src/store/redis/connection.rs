@@ -221,6 +221,8 @@ impl Connection {
     }
 
     async fn shake_hands(self: &Arc<Self>) -> Result<Arc<Link>, String> {
+        #[cfg(feature = "redis-tls")]
+        provide_cryptography();
         let number = self.number.fetch_add(1, Ordering::Relaxed);
         let weak = Arc::downgrade(self);
         let config = AsyncConnectionConfig::new()
@@ -356,4 +358,14 @@ fn tcp_settings(settings: TcpSettings) -> TcpSettings {
         return settings.set_user_timeout(Duration::from_secs(15));
     }
     settings
+}
+
+/// rustls panics where the process has chosen no provider and more than one is built in. What the application
+/// chose stays.
+#[cfg(feature = "redis-tls")]
+fn provide_cryptography() {
+    if rustls::crypto::CryptoProvider::get_default().is_none() {
+        // Another thread may have been faster.
+        rustls::crypto::ring::default_provider().install_default().ok();
+    }
 }
