@@ -8,6 +8,8 @@ use lockattr::store::{Level, RedisOptions, RedisStore, Store, StoreError, Wake};
 use lockattr::{LockError, Locker};
 
 use super::redis_server::Server;
+#[cfg(feature = "redis-tls")]
+use super::redis_server::free_port;
 
 const TTL: Duration = Duration::from_secs(60);
 /// What the documentation of the store says.
@@ -152,16 +154,17 @@ async fn a_release_by_another_store_is_told() {
     let server = Server::start(&[]);
     let (here, there) = (server.store().await, server.store().await);
     let mut watch = here.watch().unwrap();
-    assert_eq!(watch.next().await, Some(Wake::Missed), "whatever was freed before it listened");
+    let mut next = async || tokio::time::timeout(TTL, watch.next()).await.expect("a hint");
+    assert_eq!(next().await, Some(Wake::Missed), "whatever was freed before it listened");
     for round in 0..2 {
         let job = lease("job");
         there.acquire(&job).await.unwrap();
         there.release(&job, None).await.unwrap();
-        assert_eq!(watch.next().await, Some(Wake::Freed(job.key)), "{round}");
+        assert_eq!(next().await, Some(Wake::Freed(job.key)), "{round}");
         // It listens again by itself.
         server.tell(&["CLIENT", "KILL", "TYPE", "pubsub"]);
         server.tell(&["CLIENT", "KILL", "TYPE", "normal"]);
-        assert_eq!(watch.next().await, Some(Wake::Missed), "{round}");
+        assert_eq!(next().await, Some(Wake::Missed), "{round}");
         while there.inspect("lockattr:job").await.is_err() {}
     }
 }
@@ -282,6 +285,29 @@ async fn the_audit_tells_what_a_server_keeps() {
     let forgetful = Server::start(&[]);
     let error = Locker::new(forgetful.store().await).require(Level::P1).await.unwrap_err();
     assert!(error.to_string().contains("append-only file is off"), "{error}");
+}
+
+#[cfg(feature = "redis-tls")]
+#[tokio::test]
+async fn tls_works_and_is_missed_where_it_is_missing() {
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let directory = tempfile::TempDir::new().unwrap();
+    let file = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let (certificate, key, port) = (file("cert.pem"), file("key.pem"), free_port().to_string());
+    std::fs::write(&certificate, made.cert.pem()).unwrap();
+    std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+    let args = ["--tls-port", &port, "--tls-cert-file", &certificate, "--tls-key-file", &key];
+    let _server = Server::start(&[&args[..], &["--tls-auth-clients", "no"]].concat());
+
+    let trusted = redis::TlsCertificates { client_tls: None, root_cert: Some(made.cert.pem().into_bytes()) };
+    let url = format!("rediss://localhost:{port}");
+    let client = redis::Client::build_with_tls(url.as_str(), trusted).unwrap();
+    use_all(&RedisStore::new(&client)).await.unwrap();
+
+    let text = refusal(&url).await;
+    assert!(text.contains("certificate is not trusted"), "{text}");
+    let text = refusal(&format!("redis://:hunter2@localhost:{port}")).await;
+    assert!(text.contains("`rediss:`"), "{text}");
 }
 
 #[cfg(feature = "redis-tls")]

@@ -211,15 +211,19 @@ async fn with_full_memory_nothing_new_is_taken_and_the_rest_goes_on() {
     let server = Server::start(&["--maxmemory-policy", "noeviction"]);
     let store = server.store().await;
     let held = ["renewed", "released", "kept", "forced"].map(lease);
-    let mut tokens = Vec::new();
+    let (known, mut tokens) = (lease("known"), Vec::new());
+    take(&store, &known).await;
+    store.release(&known, None).await.unwrap();
     for lease in &held {
         tokens.push(take(&store, lease).await);
     }
     server.tell(&["CONFIG", "SET", "maxmemory", "1000000"]);
     assert!(server.try_tell(&["SET", "x", "y"]).is_err(), "memory is not full");
 
-    let error = store.acquire(&lease("new")).await.unwrap_err();
-    assert!(!error.is_unknown() && why(&error).contains("memory is full"), "{error:?}");
+    for key in ["new", "known"] {
+        let error = store.acquire(&lease(key)).await.unwrap_err();
+        assert!(!error.is_unknown() && why(&error).contains("memory is full"), "{key}: {error:?}");
+    }
     let many = [lease("a"), lease("b")];
     assert!(!store.acquire_many(&many).await.unwrap_err().is_unknown());
 

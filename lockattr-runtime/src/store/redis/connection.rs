@@ -11,7 +11,10 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use redis::io::tcp::{TcpSettings, socket2::TcpKeepalive};
-use redis::{AsyncConnectionConfig, Client, Cmd, ProtocolVersion, PushInfo, PushKind, RedisError, Value};
+use redis::{
+    AsyncConnectionConfig, Client, Cmd, ConnectionAddr, ProtocolVersion, PushInfo, PushKind, RedisError,
+    Value,
+};
 use tokio::sync::Notify;
 
 use super::failure;
@@ -146,12 +149,7 @@ impl Connection {
         }
         let keeper = self.keeper().ok()?;
         if !self.watched.swap(true, Ordering::AcqRel) {
-            let connection = Arc::clone(self);
-            keeper.spawn(async move {
-                if let Ok(link) = connection.link().await {
-                    connection.listen(&link).await;
-                }
-            });
+            keeper.spawn(listen_again(Arc::downgrade(self)));
         }
         let (mut hints, alive) = (self.hints.watch(), Arc::clone(self));
         Some(Watch::new(move |cx| {
@@ -199,7 +197,7 @@ impl Connection {
         // A task of its own, so that not even a panic leaves the state as it is.
         let attempt = tokio::spawn(async move {
             let limited = tokio::time::timeout(CONNECT, connection.shake_hands()).await;
-            limited.unwrap_or_else(|_| Err(format!("it does not answer within {CONNECT:?}")))
+            limited.unwrap_or_else(|_| Err(connection.silence()))
         });
         let outcome = attempt.await.unwrap_or_else(|error| Err(error.to_string()));
         let link = outcome.as_ref().ok().cloned();
@@ -218,6 +216,14 @@ impl Connection {
         {
             self.listen(&link).await;
         }
+    }
+
+    fn silence(&self) -> String {
+        let tls = match self.client.get_connection_info().addr() {
+            ConnectionAddr::TcpTls { .. } => "; if it does not speak TLS, use `redis:`",
+            _ => "",
+        };
+        format!("it does not answer within {CONNECT:?}{tls}")
     }
 
     async fn shake_hands(self: &Arc<Self>) -> Result<Arc<Link>, String> {
@@ -241,7 +247,7 @@ impl Connection {
         let weak = Arc::downgrade(self);
         tokio::spawn(watch_over(Arc::downgrade(&link), move |link| {
             if let Some(connection) = weak.upgrade() {
-                connection.lose(link.number);
+                connection.lose_and_listen_again(link.number);
             }
         }));
         Ok(link)
@@ -285,8 +291,7 @@ impl Connection {
         if self.watched.load(Ordering::Acquire)
             && let Ok(keeper) = self.keeper()
         {
-            let connection = Arc::clone(self);
-            keeper.spawn(async move { connection.link().await.map(drop) });
+            keeper.spawn(listen_again(Arc::downgrade(self)));
         }
     }
 
@@ -321,6 +326,18 @@ impl Drop for Connection {
 impl fmt::Debug for Connection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Connection").field("place", &self.place()).finish_non_exhaustive()
+    }
+}
+
+/// Connects as often as it takes, for those who only listen and send no request that would.
+async fn listen_again(connection: Weak<Connection>) {
+    while let Some(connection) = connection.upgrade() {
+        if let Ok(link) = connection.link().await {
+            connection.listen(&link).await;
+            return;
+        }
+        drop(connection);
+        tokio::time::sleep(LONGEST_PAUSE).await;
     }
 }
 

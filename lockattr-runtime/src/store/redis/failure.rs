@@ -3,7 +3,9 @@
 //! Invariant: no text has a password, an owner or a key: of what the driver and the server say, only what
 //! cannot have one is passed on.
 
+use std::error::Error;
 use std::io::ErrorKind;
+use std::sync::Arc;
 
 use redis::{RedisError, ServerErrorKind};
 
@@ -131,7 +133,6 @@ pub(super) fn of_connecting(error: &RedisError) -> String {
             "what it answers is not the Redis protocol; if it speaks TLS, use `rediss:`".to_owned()
         }
         redis::ErrorKind::Server(_) | redis::ErrorKind::Extension => {
-            use std::error::Error as _;
             let error = of_request(error, None);
             error.source().map_or_else(String::new, ToString::to_string)
         }
@@ -139,16 +140,10 @@ pub(super) fn of_connecting(error: &RedisError) -> String {
     }
 }
 
+/// The driver shares what it wraps.
 fn io_kind(error: &RedisError) -> Option<ErrorKind> {
-    use std::error::Error as _;
-    let mut source = error.source();
-    while let Some(error) = source {
-        if let Some(error) = error.downcast_ref::<std::io::Error>() {
-            return Some(error.kind());
-        }
-        source = error.source();
-    }
-    None
+    let shared = error.source()?.downcast_ref::<Arc<dyn Error + Send + Sync>>()?;
+    shared.downcast_ref::<std::io::Error>().map(std::io::Error::kind)
 }
 
 /// The code of a server's error. Redis 6 hides the code of a failed script in the text of a general one.
@@ -189,8 +184,6 @@ fn without_script(detail: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use std::error::Error as _;
-
     use super::super::scripts::{ACQUIRE, RELEASE};
     use super::*;
 
@@ -261,6 +254,15 @@ mod tests {
             "{}",
             text(&error)
         );
+    }
+
+    #[test]
+    fn why_nothing_answers_is_found() {
+        let said = |kind: ErrorKind| of_connecting(&RedisError::from(std::io::Error::from(kind)));
+        assert!(said(ErrorKind::ConnectionRefused).contains("nothing listens"));
+        assert!(said(ErrorKind::NotFound).contains("no such socket"));
+        assert!(said(ErrorKind::UnexpectedEof).contains("`rediss:`"));
+        assert!(said(ErrorKind::InvalidData).contains("not trusted"));
     }
 
     #[test]
