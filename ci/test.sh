@@ -11,7 +11,7 @@ step "format" 60 cargo fmt --all --check
 step "clippy, all features" 900 \
     cargo clippy --locked --workspace --all-targets --all-features -- --deny warnings
 step "clippy, no features" 900 cargo clippy --locked --workspace --lib --no-default-features -- --deny warnings
-for feature in sqlite metrics testing; do
+for feature in redis redis-tls sqlite metrics testing; do
     step "clippy, $feature alone" 900 cargo clippy --locked --lib --features "$feature" -- --deny warnings
 done
 # Unit tests, the integration tests (attribute, conformance, simulation, processes, examples, features,
