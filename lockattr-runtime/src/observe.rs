@@ -118,9 +118,10 @@ pub(crate) fn release_failed(locked: &Locked, store: &'static str, error: Option
 }
 
 /// How many locks are held and how many tasks wait, as of now.
-pub(crate) fn population(store: &'static str, held: usize, waiting: impl FnOnce() -> usize) {
+pub(crate) fn population(store: &'static str, count: impl FnOnce() -> (usize, usize)) {
     if cfg!(feature = "metrics") {
-        counters::population(store, held, waiting());
+        let (held, waiting) = count();
+        counters::population(store, held, waiting);
     }
 }
 

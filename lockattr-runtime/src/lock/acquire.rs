@@ -149,6 +149,7 @@ impl Locker {
             .queues
             .join(Arc::clone(&plan.keys), self.max_waiters)
             .map_err(|waiting| LockError::QueueFull { locked: locked(), waiting })?;
+        shared.tell_population();
         watch::start(shared);
         let deadline = match options.wait {
             Wait::AtMost(limit) => started + limit,
@@ -284,7 +285,7 @@ impl From<Acquired> for AcquiredMany {
     }
 }
 
-/// Reports an acquisition whose future was dropped.
+/// Reports that an acquisition is over, and one whose future was dropped.
 struct Unfinished<'a> {
     shared: &'a Shared,
     name: &'a Locked,
@@ -294,7 +295,11 @@ struct Unfinished<'a> {
 
 impl Drop for Unfinished<'_> {
     fn drop(&mut self) {
-        if self.armed && !self.shared.env.is_forked() {
+        if self.shared.env.is_forked() {
+            return;
+        }
+        self.shared.tell_population();
+        if self.armed {
             let waited = self.shared.env.now().since(self.started);
             observe::acquire_cancelled(self.name, self.shared.store.name(), waited);
         }

@@ -69,13 +69,9 @@ impl Guard {
             span,
             done: false,
         };
-        let held = {
-            let mut held = shared.held();
-            held.insert(guard.tenure.id, Arc::clone(&guard.tenure));
-            held.len()
-        };
+        shared.held().insert(guard.tenure.id, Arc::clone(&guard.tenure));
         shared.renewals.watch(shared, &guard.tenure);
-        observe::population(shared.store.name(), held, || shared.queues.waiting());
+        shared.tell_population();
         guard
     }
 
@@ -303,13 +299,9 @@ impl Drop for Leaving {
 /// Takes a tenure off the locker's lists.
 fn leave(shared: &Shared, tenure: &Tenure) {
     shared.renewals.forget(tenure);
-    let held = {
-        let mut held = shared.held();
-        held.remove(&tenure.id);
-        held.len()
-    };
+    shared.held().remove(&tenure.id);
     shared.settled.notify_waiters();
-    observe::population(shared.store.name(), held, || shared.queues.waiting());
+    shared.tell_population();
 }
 
 async fn renewal_is_idle(tenure: &Tenure) {

@@ -12,6 +12,7 @@ use super::renew::Renewals;
 use crate::env::Env;
 use crate::held::Tenure;
 use crate::lease::{Holder, Lease, Released};
+use crate::observe;
 use crate::store::StoreError;
 use crate::store::erased::ErasedStore;
 use crate::time::Moment;
@@ -68,6 +69,11 @@ impl Shared {
 
     pub(crate) fn held(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Tenure>>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reports how many locks are held and how many tasks wait.
+    pub(crate) fn tell_population(&self) {
+        observe::population(self.store.name(), || (self.held().len(), self.queues.waiting()));
     }
 
     pub(crate) fn is_closing(&self) -> bool {

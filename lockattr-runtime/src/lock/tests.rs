@@ -10,11 +10,15 @@ use crate::{LockError, Locker, LossCause, Moment, SimMachine, Wait};
 
 mod cancel;
 mod collecting;
+#[cfg(feature = "metrics")]
+mod counted;
 mod forked;
 mod loss;
 mod many;
 mod minimum_hold;
+mod observed;
 mod shutdown;
+mod threads;
 mod waiting;
 
 const SECOND: Duration = Duration::from_secs(1);
