@@ -5,6 +5,8 @@ mod attribute;
 mod compile;
 mod examples;
 mod features;
+#[cfg(unix)]
+mod forked;
 mod key_encoding;
 mod layers;
 #[cfg(unix)]
