@@ -33,7 +33,7 @@ impl StoreClock {
         let clock = self.clone();
         MemoryStore::with_clock(move || {
             let book = clock.book();
-            let now = START + book - clock.steps().back;
+            let now = (START + book).saturating_sub(clock.steps().back);
             (Moment::default() + now, WALL + now)
         })
     }

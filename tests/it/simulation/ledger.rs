@@ -139,7 +139,9 @@ impl Ledger {
             }
             // It has given back what an earlier attempt of the same owner held.
             Ok(AcquiredMany::Taken { .. } | AcquiredMany::Spent { .. }) => {
-                leases.iter().for_each(|lease| self.ended(lease, None));
+                for lease in leases {
+                    self.ended(lease, None);
+                }
             }
             _ => {}
         }
@@ -217,7 +219,7 @@ impl Ledger {
     }
 
     fn lies(&self) -> bool {
-        self.flaw == Some(Flaw::Lies) && self.calls() % 3 == 0
+        self.flaw == Some(Flaw::Lies) && self.calls().is_multiple_of(3)
     }
 
     /// What the store does to itself when its flaw says so.
@@ -246,11 +248,11 @@ impl Ledger {
             }
             if now < page.free_at {
                 let fault = if page.end == Some(End::Released) { Fault::MinHold } else { Fault::TwoGrants };
-                let (key, left) = (&lease.key, page.free_at - now);
+                let (key, left) = (&lease.key, page.free_at.saturating_sub(now));
                 self.witness
                     .fault(fault, || format!("{key} went to {op}, {} had it for {left:?} more", page.op));
             }
-            self.witness.check_min_hold(page.op, &lease.key, page.token, now - page.granted);
+            self.witness.check_min_hold(page.op, &lease.key, page.token, now.saturating_sub(page.granted));
             if token.get() <= page.token {
                 self.witness.fault(Fault::TokenOrder, || format!("{op} got {token} after {}", page.token));
             }

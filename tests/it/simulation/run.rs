@@ -14,13 +14,13 @@ use super::scene::Scene;
 use super::weather::{Flaw, Weather};
 use super::witness::{Fault, Report};
 
-/// Runs the weather of `seed`, as `change` has it.
-pub(super) fn run(seed: u64, traces: bool, change: impl FnOnce(&mut Weather)) -> Report {
+/// Runs the weather of `seed`, as `adjust` has it.
+pub(super) fn run(seed: u64, traces: bool, adjust: impl FnOnce(&mut Weather)) -> Report {
     let runtime = Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime");
     runtime.block_on(async move {
         let mut chance = Chance::new(seed);
         let mut weather = Weather::of(&mut chance);
-        change(&mut weather);
+        adjust(&mut weather);
         let scene = Scene::new(&weather, &mut chance, traces);
         scene.witness.note(|| format!("{weather:?}"));
         play(&scene, &mut chance).await;

@@ -252,9 +252,10 @@ fn explains(op: &Op, cause: LossCause, weather: &Weather, now: Duration) -> bool
         LossCause::Expired => {
             !op.wish.renew || op.disturbed || (op.unanswered_renewals > 0 && !weather.is_calm())
         }
-        LossCause::MaxHold => {
-            op.wish.max_hold.is_some_and(|most| op.disturbed || now - op.started >= most - most / 50)
-        }
+        LossCause::MaxHold => op
+            .wish
+            .max_hold
+            .is_some_and(|most| op.disturbed || now.saturating_sub(op.started) + most / 50 >= most),
         LossCause::ShutDown => op.disturbed,
         _ => false,
     }

@@ -38,6 +38,7 @@ pub(super) enum Flaw {
     SlowMachines,
 }
 
+#[expect(clippy::struct_excessive_bools, reason = "each is a thing of its own that may happen")]
 #[derive(Clone, Debug)]
 pub(super) struct Weather {
     pub(super) machines: usize,

@@ -35,6 +35,7 @@ struct State {
 }
 
 /// What happens to one request.
+#[expect(clippy::struct_excessive_bools, reason = "each is a thing of its own that may happen")]
 #[derive(Debug, Default)]
 struct Fate {
     there: Duration,

@@ -44,6 +44,7 @@ pub(super) enum Fault {
 }
 
 /// One request for a lock.
+#[expect(clippy::struct_excessive_bools, reason = "each is a thing of its own that may happen")]
 #[derive(Debug)]
 pub(super) struct Op {
     pub(super) machine: usize,
