@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Every check there is but the long ones, which are in full.sh. Needs a Rust toolchain and nothing else: no
-# server, no other tool. Fails at the first step that fails.
+# Every check there is but the long ones, which are in full.sh. Needs a Rust toolchain; what else it uses it
+# installs, and it starts and ends the servers it needs on ports of their own. Fails at the first step that fails.
 
 # shellcheck source=ci/steps.sh
 source "$(dirname "${BASH_SOURCE[0]}")/steps.sh"
