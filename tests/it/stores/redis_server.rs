@@ -137,12 +137,13 @@ fn run(directory: &Path, port: u16, args: &[String]) -> (Child, Pid) {
     let found = Command::new(&program).arg("--version").stdout(Stdio::null()).status();
     assert!(
         found.is_ok_and(|status| status.success()),
-        "these tests need {program:?}: on Debian and Ubuntu, `apt-get install redis-server` brings it"
+        "these tests need {}: on Debian and Ubuntu, `apt-get install redis-server` brings it",
+        program.display()
     );
     fs::remove_file(directory.join("s")).ok();
     let mut command = Command::new("sh");
     command.args(["-c", KEEP, "sh"]).arg(directory).arg(program);
-    if args.first().is_some_and(|arg| arg.ends_with(".conf")) {
+    if args.first().is_some_and(|arg| Path::new(arg).is_absolute()) {
         command.args(args);
     } else {
         command.args(["--bind", "127.0.0.1", "--save", "", "--daemonize", "no"]).args(args);
