@@ -10,6 +10,8 @@ step "dependencies" 300 cargo fetch --locked
 step "format" 60 cargo fmt --all --check
 step "clippy, all features" 900 \
     cargo clippy --locked --workspace --all-targets --all-features -- --deny warnings
+# Not among all targets, since it has a command of its own.
+step "clippy, torture" 900 cargo clippy --locked --all-features --test torture -- --deny warnings
 step "clippy, no features" 900 cargo clippy --locked --workspace --lib --no-default-features -- --deny warnings
 for feature in redis redis-tls sqlite metrics testing; do
     step "clippy, $feature alone" 900 cargo clippy --locked --lib --features "$feature" -- --deny warnings
@@ -18,6 +20,8 @@ done
 # layers), wrong uses, and all doc tests, the README's among them.
 step "build the tests" 900 cargo test --locked --workspace --all-features --no-run
 step "tests" 900 cargo test --locked --workspace --all-features --no-fail-fast
+# Processes that are killed, stopped and cut off, over every store that is here; see tests/torture/main.rs.
+step "torture" 600 cargo test --locked --all-features --test torture
 step "nothing runs on" 60 nothing_runs_on
 RUSTDOCFLAGS="--deny warnings" step "documentation" 900 \
     cargo doc --locked --workspace --all-features --no-deps
