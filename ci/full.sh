@@ -3,12 +3,14 @@
 #
 #   LOCKATTR_SIM_SEEDS=100000  how many simulations are run
 #   ROUNDS=50                  how often processes contend
+#   TORTURE_SECONDS=120        how long each row of the torture takes
 
 # shellcheck source=ci/steps.sh
 source "$(dirname "${BASH_SOURCE[0]}")/steps.sh"
 
 export LOCKATTR_SIM_SEEDS=${LOCKATTR_SIM_SEEDS:-100000}
 rounds=${ROUNDS:-50}
+seconds=${TORTURE_SECONDS:-120}
 
 # Four processes on one account, again and again; the example fails when a withdrawal is lost.
 contention() {
@@ -50,6 +52,8 @@ step "simulation, $LOCKATTR_SIM_SEEDS seeds" 36000 \
 step "examples" 900 cargo build --locked --all-features --examples
 step "contention, $rounds rounds" 3600 contention
 step "stores and processes, $rounds rounds" 36000 again
+step "torture, $seconds seconds a row" 36000 \
+    cargo test --locked --all-features --test torture -- --seconds "$seconds"
 step "nothing runs on" 60 nothing_runs_on
 step "packages" 1800 packages
 step "oldest compiler" 1800 oldest

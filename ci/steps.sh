@@ -10,6 +10,8 @@ target=$(cargo metadata --format-version 1 --no-deps --offline 2>/dev/null |
     sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p') || true
 target=${target:-${CARGO_TARGET_DIR:-$PWD/target}}
 temporary=$(mktemp -d)
+# As open as any: some tests run as another user.
+chmod 1777 "$temporary"
 export TMPDIR=$temporary
 summary=()
 
@@ -73,6 +75,15 @@ nothing_runs_on() {
     return 1
 }
 
+# Installs packages of Debian, without starting what they bring.
+install() {
+    local as_root=()
+    if [ "$(id -u)" != 0 ]; then as_root=(sudo); fi
+    "${as_root[@]}" apt-get update --quiet
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 \
+        apt-get install --yes --quiet --no-install-recommends "$@"
+}
+
 # Installs what the checks need beside a Rust toolchain.
 tools() {
     if ! command -v cargo >/dev/null; then
@@ -83,12 +94,10 @@ tools() {
     for component in rustfmt clippy; do
         if ! cargo "${component/rust/}" --version >/dev/null 2>&1; then rustup component add "$component"; fi
     done
-    # SQLite is compiled from its source.
-    if ! command -v cc >/dev/null; then
-        local as_root=()
-        if [ "$(id -u)" != 0 ]; then as_root=(sudo); fi
-        "${as_root[@]}" apt-get update
-        "${as_root[@]}" apt-get install --yes --no-install-recommends gcc libc6-dev
-    fi
+    # A compiler for SQLite, which comes as source, and the servers that the tests start on ports of their own.
+    local missing=()
+    if ! command -v cc >/dev/null; then missing+=(gcc libc6-dev); fi
+    if ! command -v redis-server >/dev/null; then missing+=(redis-server); fi
+    if [ ${#missing[@]} -gt 0 ]; then install "${missing[@]}"; fi
     cargo --version
 }

@@ -37,7 +37,7 @@ impl IntoResponse for Failure {
 /// The attribute goes on the handler itself.
 #[distributed_lock(key = "account:{id}", expires = 1)]
 async fn withdraw(Path(id): Path<u32>) -> Result<String, Failure> {
-    tokio::time::sleep(Duration::from_secs(2)).await;
+    tokio::time::sleep(Duration::from_secs(3)).await;
     Ok(format!("withdrawn from {id}\n"))
 }
 
@@ -68,7 +68,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
         post(address, path),
         post(address, "/accounts/8/withdraw"),
         async {
-            tokio::time::sleep(Duration::from_millis(500)).await;
+            while let Ok(None) = locker.inspect("account:8").await {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
             if let Ok(Some(record)) = locker.inspect("account:8").await {
                 let forced = locker.force_release("account:8", record.token).await;
                 println!("the lock of account 8 was taken away: {forced:?}");

@@ -12,13 +12,13 @@ use std::{env, fs, process};
 
 use lockattr::{Locker, distributed_lock, store::SqliteStore};
 
-const TICK: Duration = Duration::from_secs(3);
+const TICK: Duration = Duration::from_secs(4);
 const HOSTS: [(&str, Duration); 2] = [("first", Duration::ZERO), ("second", Duration::from_millis(200))];
 
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
 /// `None` when another host has this tick. A store that fails is an error, never a skip.
-#[distributed_lock(key = "report", expires = 10, on_busy = skip, min_hold = "1500ms")]
+#[distributed_lock(key = "report", expires = 10, on_busy = skip, min_hold = 2)]
 async fn report() -> Outcome<Option<()>> {
     tokio::time::sleep(Duration::from_millis(20)).await;
     Ok(Some(()))

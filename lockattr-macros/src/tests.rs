@@ -9,8 +9,8 @@ use proptest::sample::{Index, select};
 const ARGUMENTS: &[&str] = &[
     r#"key = "account:{id}:{0.name:03}", expires = "500ms", wait = "forever", renew"#,
     r#"keys = ["a:{id}", id.name, format!("{id}")], on_busy = value(Ok(id)), on_lost = continue"#,
-    r#"keys = ids.iter().map(|id| id + 1), on_busy = skip, on_error = panic, release = detached"#,
-    r#"key = { let a = 1; a }, lease = lease, locker = self.locks, crate = a::b, renew = false"#,
+    "keys = ids.iter().map(|id| id + 1), on_busy = skip, on_error = panic, release = detached",
+    "key = { let a = 1; a }, lease = lease, locker = self.locks, crate = a::b, renew = false",
     r#"key = concat!("a", "b"), min_hold = 1, max_hold = ttl() * 2, on_error = return"#,
 ];
 
@@ -163,8 +163,8 @@ fn changed(stream: TokenStream, change: &Change) -> TokenStream {
             let mut groups: Vec<_> = groups.collect();
             let count = groups.len();
             if count > 0 {
-                let group = &mut groups[at.index(count)];
-                **group = Group::new(group.delimiter(), changed(group.stream(), inner));
+                let group = &mut *groups[at.index(count)];
+                *group = Group::new(group.delimiter(), changed(group.stream(), inner));
             }
         }
     }

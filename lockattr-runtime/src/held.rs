@@ -28,6 +28,8 @@ pub(crate) struct Tenure {
     pub(crate) renewal: Renewal,
     pub(crate) body: Body,
     ended: Notify,
+    /// Its guard is gone, and the keeper keeps it for the rest of its minimum hold.
+    left: AtomicBool,
 }
 
 /// Whether a renewal is on its way: it is stopped and awaited before the release is sent.
@@ -102,6 +104,7 @@ impl Tenure {
             renewal: Renewal::default(),
             body: Body::default(),
             ended: Notify::new(),
+            left: AtomicBool::new(false),
         }
     }
 
@@ -156,6 +159,22 @@ impl Tenure {
     pub(crate) fn close(&self) -> Standing {
         let now = self.env.now();
         self.step(|term| term.close(now))
+    }
+
+    /// Its guard goes, and the keeper is to renew it still. Returns how it stood until then.
+    pub(crate) fn leave_to_keeper(&self) -> Standing {
+        let before = self.standing();
+        self.left.store(true, Ordering::Release);
+        self.ended.notify_waiters();
+        before
+    }
+
+    /// How it stands now for those who run under it.
+    fn standing_for_body(&self) -> Standing {
+        match self.standing() {
+            Standing::Held if self.left.load(Ordering::Acquire) => Standing::Closed,
+            standing => standing,
+        }
     }
 
     pub(crate) fn lost_error(&self, cause: LossCause) -> LockError {
@@ -240,7 +259,7 @@ impl Held {
     /// the [fencing token](Held::token) is safe from that.
     #[must_use]
     pub fn is_held(&self) -> bool {
-        self.0.standing() == Standing::Held
+        self.0.standing_for_body() == Standing::Held
     }
 
     /// Like [`Held::is_held`], for use with `?` in loops and before steps that must not be done twice.
@@ -249,7 +268,7 @@ impl Held {
     ///
     /// [`LockError::Lost`] once the lock is lost, or was given back.
     pub fn check(&self) -> Result<(), LockError> {
-        match self.0.standing() {
+        match self.0.standing_for_body() {
             Standing::Held => Ok(()),
             Standing::Lost(cause) => Err(self.0.lost_error(cause)),
             Standing::Closed => Err(self.0.lost_error(LossCause::GivenBack)),

@@ -36,11 +36,11 @@ pub(crate) fn acquired(tenure: &Tenure, store: &'static str, waited: Duration, l
     counters::acquire(template, store, "acquired", waited);
 }
 
-/// An acquisition ended without a lock.
-pub(crate) fn not_acquired(error: &LockError, store: &'static str, waited: Duration) {
+/// An acquisition ended without a lock; `waits` if it was to wait for one.
+pub(crate) fn not_acquired(error: &LockError, store: &'static str, waited: Duration, waits: bool) {
     let template = error.locked().map_or("", Locked::template);
     let outcome = match error {
-        LockError::Busy { .. } if waited.is_zero() => "busy",
+        LockError::Busy { .. } if !waits => "busy",
         LockError::Busy { .. } => "timeout",
         LockError::Store { .. } => "store_error",
         LockError::WouldDeadlock { .. } => "would_deadlock",
@@ -118,9 +118,10 @@ pub(crate) fn release_failed(locked: &Locked, store: &'static str, error: Option
 }
 
 /// How many locks are held and how many tasks wait, as of now.
-pub(crate) fn population(store: &'static str, held: usize, waiting: impl FnOnce() -> usize) {
+pub(crate) fn population(store: &'static str, count: impl FnOnce() -> (usize, usize)) {
     if cfg!(feature = "metrics") {
-        counters::population(store, held, waiting());
+        let (held, waiting) = count();
+        counters::population(store, held, waiting);
     }
 }
 

@@ -54,15 +54,15 @@ pub(crate) struct Term {
 }
 
 impl Term {
-    /// A lease that was asked for at `sent` and that the store says lasts `remaining`.
-    pub(crate) fn granted(terms: Terms, sent: Moment, remaining: Duration, random: u64) -> Self {
+    /// A lease that was asked for at `sent`, and that the store, answering at `now`, says lasts `remaining`.
+    pub(crate) fn granted(terms: Terms, sent: Moment, now: Moment, remaining: Duration, random: u64) -> Self {
         let mut term = Self {
             terms,
             entered: sent,
             span: terms.ttl,
             valid_until: sent,
             renew_at: Moment::NEVER,
-            ends_at: terms.max_hold.map_or(Moment::NEVER, |most| sent + most),
+            ends_at: terms.max_hold.map_or(Moment::NEVER, |most| now + most),
             failures: 0,
             stopped_by: LossCause::Expired,
             standing: Standing::Held,
@@ -73,7 +73,12 @@ impl Term {
 
     /// The moment from which the lease is not to be believed any more.
     pub(crate) fn stop_at(&self) -> Moment {
-        (self.valid_until - (self.span / 10).max(LEAST_MARGIN)).min(self.ends_at)
+        self.runs_out_at().min(self.ends_at)
+    }
+
+    /// The same, if it were not for `max_hold`.
+    fn runs_out_at(&self) -> Moment {
+        self.valid_until - (self.span / 10).max(LEAST_MARGIN)
     }
 
     pub(crate) fn entered(&self) -> Moment {
@@ -157,7 +162,9 @@ impl Term {
         self.valid_until = self.valid_until.max(valid_until(sent, remaining));
         self.failures = 0;
         if self.terms.renews {
-            self.renew_at = sent + share(self.span / 3, 90 + random % 21);
+            // What is left of a grant that was asked for again may be too short for a third to come in time.
+            let in_time = sent.until(self.runs_out_at()) * 2 / 3;
+            self.renew_at = sent + share((self.span / 3).min(in_time), 90 + random % 21);
         }
     }
 }
@@ -177,14 +184,14 @@ mod tests {
     }
 
     fn term(renews: bool, max_hold: Option<Duration>) -> Term {
-        Term::granted(Terms { ttl: TTL, renews, max_hold }, at(0), TTL, 10)
+        Term::granted(Terms { ttl: TTL, renews, max_hold }, at(0), at(0), TTL, 10)
     }
 
     #[test]
     fn it_is_renewed_after_a_third_with_a_tenth_of_spread() {
         for random in 0..100 {
             let mut term =
-                Term::granted(Terms { ttl: TTL, renews: true, max_hold: None }, at(0), TTL, random);
+                Term::granted(Terms { ttl: TTL, renews: true, max_hold: None }, at(0), at(0), TTL, random);
             assert!(matches!(term.due(at(17_999)), Due::At(when) if when > at(17_999) && when <= at(22_000)));
             assert_eq!(term.due(at(22_000)), Due::Renew);
         }
@@ -242,9 +249,18 @@ mod tests {
     }
 
     #[test]
+    fn what_is_left_of_a_grant_is_renewed_in_time_however_short_it_is() {
+        let terms = Terms { ttl: Duration::from_millis(100), renews: true, max_hold: None };
+        for (left, random) in (55..100).flat_map(|left| [(left, 0), (left, 20)]) {
+            let mut term = Term::granted(terms, at(0), at(0), Duration::from_millis(left), random);
+            assert!(matches!(term.due(at(0)), Due::At(when) if when < term.stop_at()), "{left} ms left");
+        }
+    }
+
+    #[test]
     fn the_shortest_ttl_leaves_time_to_renew() {
         let terms = Terms { ttl: Duration::from_millis(100), renews: true, max_hold: None };
-        let mut term = Term::granted(terms, at(0), terms.ttl, 20);
+        let mut term = Term::granted(terms, at(0), at(0), terms.ttl, 20);
         assert_eq!(term.due(at(37)), Due::Renew);
         assert_eq!(term.check(at(46)), Standing::Held);
         assert_eq!(term.check(at(47)), Standing::Lost(LossCause::Expired));

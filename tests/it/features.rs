@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::process::Command;
 
 /// What only a feature may bring, and which one.
-const FEATURES: [(&str, &[&str]); 3] = [
+const FEATURES: [(&str, &[&str]); 5] = [
+    ("redis", &["redis"]),
+    ("redis-tls", &["redis", "rustls", "tokio-rustls"]),
     ("sqlite", &["sqlx", "sqlx-sqlite", "libsqlite3-sys"]),
     ("metrics", &["metrics"]),
     ("testing", &["tokio-macros"]),

@@ -5,10 +5,14 @@ mod attribute;
 mod compile;
 mod examples;
 mod features;
+#[cfg(unix)]
+mod forked;
 mod key_encoding;
 mod layers;
 #[cfg(unix)]
 mod processes;
+#[cfg(feature = "testing")]
+mod simulation;
 #[cfg(feature = "testing")]
 mod stores;
 mod support;

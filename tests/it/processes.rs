@@ -38,8 +38,8 @@ async fn a_killed_process_of_the_quickstart_loses_nothing() {
     let at = Instant::now();
     holder(&locker, "account:7", |pid| pid != killed).await;
     let idle = at.elapsed();
-    // Two seconds of expiry, one of the longest sleep between two attempts, and some for a busy machine.
-    assert!(idle < Duration::from_secs(6), "nobody held the lock for {idle:?}");
+    // Two seconds of expiry, one of the longest sleep between two attempts, and much for a busy machine.
+    assert!(idle < Duration::from_secs(20), "nobody held the lock for {idle:?}");
     assert!(token > 0);
 
     let mut rest = Vec::new();

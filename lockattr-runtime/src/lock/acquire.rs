@@ -1,6 +1,7 @@
 //! The wait loop: one request from its check to its guard.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::claim::Claim;
 use super::guard::Guard;
@@ -14,7 +15,7 @@ use crate::held::Tenure;
 use crate::lease::{Acquired, AcquiredMany, FencingToken, Holder, Lease};
 use crate::observe;
 use crate::options::{LockOptions, Wait};
-use crate::store::StoreError;
+use crate::store::{Feature, StoreError};
 use crate::term::Term;
 use crate::time::Moment;
 use tracing::Instrument as _;
@@ -27,10 +28,16 @@ struct Answers {
 }
 
 impl Answers {
+    /// Whether the store certainly did nothing.
+    fn was_refused(&self, answer: Answer) -> bool {
+        let failure = self.failure.as_ref().filter(|_| answer == Answer::Failed { undone: false });
+        failure.is_some_and(|failure| !failure.is_unknown())
+    }
+
     /// What those who wait behind get to know of `answer`.
     fn to_tell(&self, answer: Answer, me: &Arc<Holder>) -> Seen {
         match (answer, &self.failure, &self.taken) {
-            (Answer::Failed, Some(failure), _) => Seen::Failed(Arc::clone(failure)),
+            (Answer::Failed { .. }, Some(failure), _) => Seen::Failed(Arc::clone(failure)),
             (Answer::Taken { .. }, _, Some((_, holder))) => Seen::Taken(holder.clone()),
             (Answer::Granted { .. }, ..) => Seen::Taken(Some(Arc::clone(me))),
             _ => Seen::Nothing,
@@ -46,10 +53,12 @@ impl Locker {
         let started = shared.env.now();
         let mut unfinished = Unfinished { shared, name: &name, started, armed: true };
         let span = observe::acquiring(&name, shared.store.name());
+        let waits = options.wait != Wait::AtMost(Duration::ZERO);
         let entered = Box::pin(self.pursue(keys, options, started)).instrument(span).await;
         unfinished.armed = false;
         if let Err(error) = &entered {
-            observe::not_acquired(error, shared.store.name(), shared.env.now().since(started));
+            let waited = shared.env.now().since(started);
+            observe::not_acquired(error, shared.store.name(), waited, waits);
         }
         entered
     }
@@ -74,11 +83,13 @@ impl Locker {
             let sent = shared.env.now();
             claim.sending(sent);
             let (answer, tokens) = attempt(shared, claim.leases(), &pursuit, &mut seen).await;
-            if matches!(answer, Answer::Taken { .. } | Answer::Spent) {
+            if matches!(answer, Answer::Taken { .. } | Answer::Spent) || seen.was_refused(answer) {
                 claim.holds_nothing();
             }
             if let Some(ticket) = &ticket {
-                ticket.tell(seen.to_tell(answer, &claim.leases()[0].holder));
+                let taken = seen.taken.as_ref().filter(|_| matches!(answer, Answer::Taken { .. }));
+                let blocked_by = taken.map(|(index, _)| *index);
+                ticket.tell(seen.to_tell(answer, &claim.leases()[0].holder), blocked_by);
             }
             match pursuit.answered(sent, shared.env.now(), answer, shared.env.random()) {
                 Step::Enter(term) => {
@@ -98,7 +109,9 @@ impl Locker {
                         let leases = plan.leases(shared.env.owner());
                         claim = Claim::new(shared, leases, plan.names[0].clone());
                     }
-                    self.pause(&plan, at, ticket.as_ref()).await?;
+                    // A hint says that somebody gave the key back; after anything but "taken" that was us.
+                    let hints = ticket.as_ref().filter(|_| matches!(answer, Answer::Taken { .. }));
+                    self.pause(&plan, at, hints).await?;
                 }
             }
         }
@@ -136,6 +149,7 @@ impl Locker {
             .queues
             .join(Arc::clone(&plan.keys), self.max_waiters)
             .map_err(|waiting| LockError::QueueFull { locked: locked(), waiting })?;
+        shared.tell_population();
         watch::start(shared);
         let deadline = match options.wait {
             Wait::AtMost(limit) => started + limit,
@@ -143,19 +157,21 @@ impl Locker {
         };
         let closed = shared.closed.notified();
         let end = either(closed, shared.env.sleep_until(deadline));
-        if until(end, ticket.turn()).await.is_some() {
-            return Ok(ticket);
-        }
+        let turn = until(end, ticket.turn()).await;
         if shared.is_closing() {
             return Err(LockError::ShuttingDown { locked: locked() });
         }
+        if turn.is_some() {
+            return Ok(ticket);
+        }
         let waited = shared.env.now().since(started);
-        Err(match ticket.seen() {
+        let (seen, index) = ticket.seen();
+        Err(match seen {
             Seen::Failed(source) => {
                 let (step, store) = (error::Step::Acquire, shared.store.name());
                 LockError::Store { locked: locked(), step, store, source }
             }
-            Seen::Taken(holder) => LockError::Busy { locked: locked(), waited, holder },
+            Seen::Taken(holder) => LockError::Busy { locked: plan.names[index].clone(), waited, holder },
             // Whether it is taken, nobody knows yet: this one asks as well, once.
             Seen::Nothing => return Ok(ticket),
         })
@@ -233,6 +249,7 @@ async fn attempt(
     seen: &mut Answers,
 ) -> (Answer, Vec<FencingToken>) {
     let limit = pursuit.attempt_timeout(shared.env.now());
+    let undone = leases.len() > 1 && !shared.store.supports(Feature::AtomicMany);
     let answer = match leases {
         [lease] => shared
             .within(limit, shared.store.acquire(lease))
@@ -249,11 +266,11 @@ async fn attempt(
         Some(Ok(AcquiredMany::Spent { .. })) => (Answer::Spent, Vec::new()),
         Some(Err(error)) => {
             seen.failure = Some(Arc::new(error));
-            (Answer::Failed, Vec::new())
+            (Answer::Failed { undone }, Vec::new())
         }
         None => {
             seen.failure = Some(Arc::new(StoreError::unknown(format!("no answer within {limit:?}"))));
-            (Answer::Failed, Vec::new())
+            (Answer::Failed { undone }, Vec::new())
         }
     }
 }
@@ -268,7 +285,7 @@ impl From<Acquired> for AcquiredMany {
     }
 }
 
-/// Reports an acquisition whose future was dropped.
+/// Reports that an acquisition is over, and one whose future was dropped.
 struct Unfinished<'a> {
     shared: &'a Shared,
     name: &'a Locked,
@@ -278,7 +295,11 @@ struct Unfinished<'a> {
 
 impl Drop for Unfinished<'_> {
     fn drop(&mut self) {
-        if self.armed && !self.shared.env.is_forked() {
+        if self.shared.env.is_forked() {
+            return;
+        }
+        self.shared.tell_population();
+        if self.armed {
             let waited = self.shared.env.now().since(self.started);
             observe::acquire_cancelled(self.name, self.shared.store.name(), waited);
         }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::shared::{Shared, over_at};
-use super::undo::Return;
+use super::undo::{Pending, Return};
 use crate::error::Locked;
 use crate::lease::Lease;
 use crate::time::Moment;
@@ -17,11 +17,19 @@ pub(crate) struct Claim {
     doubt: Option<Moment>,
     /// The same, from before the attempt that is on its way.
     earlier: Option<Moment>,
+    _pending: Pending,
 }
 
 impl Claim {
     pub(crate) fn new(shared: &Arc<Shared>, leases: Arc<[Lease]>, locked: Locked) -> Self {
-        Self { shared: Arc::clone(shared), leases, locked, doubt: None, earlier: None }
+        Self {
+            shared: Arc::clone(shared),
+            leases,
+            locked,
+            doubt: None,
+            earlier: None,
+            _pending: Pending::new(shared),
+        }
     }
 
     pub(crate) fn leases(&self) -> &Arc<[Lease]> {

@@ -13,11 +13,11 @@ use std::time::Duration;
 use tracing::{Instrument as _, Span};
 
 use super::scope::Frame;
-use super::shared::{RELEASE_TIMEOUT, Shared};
+use super::shared::{RELEASE_TIMEOUT, Shared, over_at};
 use super::undo::{Pending, Return, hint};
 use crate::error::{LockError, Locked, LossCause, Step};
 use crate::held::{Held, Tenure};
-use crate::lease::FencingToken;
+use crate::lease::{FencingToken, Released};
 use crate::observe;
 use crate::options::{LockOptions, OnLost};
 use crate::store::{Feature, StoreError};
@@ -69,13 +69,9 @@ impl Guard {
             span,
             done: false,
         };
-        let held = {
-            let mut held = shared.held();
-            held.insert(guard.tenure.id, Arc::clone(&guard.tenure));
-            held.len()
-        };
+        shared.held().insert(guard.tenure.id, Arc::clone(&guard.tenure));
         shared.renewals.watch(shared, &guard.tenure);
-        observe::population(shared.store.name(), held, || shared.queues.waiting());
+        shared.tell_population();
         guard
     }
 
@@ -181,9 +177,14 @@ impl Guard {
         let keep = leaving.keep();
         let work = self.shared.release(&self.tenure.leases, keep);
         let failure = match self.shared.within(RELEASE_TIMEOUT, work).await {
-            Some(Ok(was_ours)) => {
+            Some(Ok(answer)) => {
                 leaving.finished(keep);
-                return if was_ours { Ok(()) } else { Err(self.tenure.lost_error(LossCause::NotOurs)) };
+                if answer == Released::Released {
+                    return Ok(());
+                }
+                // Nobody had given it back before, so another ended it, and nobody has said so yet.
+                observe::lost(&self.tenure, LossCause::NotOurs);
+                return Err(self.tenure.lost_error(LossCause::NotOurs));
             }
             Some(Err(error)) => error,
             None => StoreError::unknown(format!("no answer within {RELEASE_TIMEOUT:?}")),
@@ -231,12 +232,15 @@ impl Leaving {
         let shared = Arc::clone(&guard.shared);
         let tenure = Arc::clone(&guard.tenure);
         tenure.body.is_gone();
-        let pending = Some(Return::pending(&shared));
+        let pending = Some(Pending::new(&shared));
         let entered = tenure.entered();
         let waits = guard.min_hold.is_some_and(|least| shared.env.now() < entered + least);
-        let renewed_till_then = waits && !shared.store.supports(Feature::Keep);
-        let before = if renewed_till_then { tenure.standing() } else { tenure.close() };
-        if !renewed_till_then {
+        let before = if waits && !shared.store.supports(Feature::Keep) {
+            tenure.leave_to_keeper()
+        } else {
+            tenure.close()
+        };
+        if tenure.last_standing() != Standing::Held {
             leave(&shared, &tenure);
         }
         Self { shared, tenure, min_hold: guard.min_hold, entered, before, pending, done: false }
@@ -272,15 +276,6 @@ impl Drop for Leaving {
         let tenure = Arc::clone(&self.tenure);
         let kept_until = self.keeps_by_renewing().then(|| self.entered + self.min_hold.unwrap_or_default());
         let keep = self.keep().filter(|_| kept_until.is_none());
-        let lease = &tenure.leases[0];
-        let over_at = self.shared.env.now() + lease.ttl + lease.lock_delay;
-        let give = Return {
-            leases: Arc::clone(&tenure.leases),
-            locked: tenure.locked().clone(),
-            keep,
-            over_at,
-            in_doubt: false,
-        };
         shared.env.clone().spawn(Box::pin(async move {
             if let Some(until) = kept_until {
                 shared.env.sleep_until(until).await;
@@ -288,6 +283,14 @@ impl Drop for Leaving {
                 leave(&shared, &tenure);
             }
             renewal_is_idle(&tenure).await;
+            let lease = &tenure.leases[0];
+            let give = Return {
+                leases: Arc::clone(&tenure.leases),
+                locked: tenure.locked().clone(),
+                keep,
+                over_at: over_at(shared.env.now(), lease.ttl, lease.lock_delay),
+                in_doubt: false,
+            };
             give.run(&shared, pending).await;
         }));
     }
@@ -296,13 +299,9 @@ impl Drop for Leaving {
 /// Takes a tenure off the locker's lists.
 fn leave(shared: &Shared, tenure: &Tenure) {
     shared.renewals.forget(tenure);
-    let held = {
-        let mut held = shared.held();
-        held.remove(&tenure.id);
-        held.len()
-    };
+    shared.held().remove(&tenure.id);
     shared.settled.notify_waiters();
-    observe::population(shared.store.name(), held, || shared.queues.waiting());
+    shared.tell_population();
 }
 
 async fn renewal_is_idle(tenure: &Tenure) {

@@ -79,6 +79,8 @@ impl Locker {
     ///
     /// `memory:` is a store of its own in this process. `sqlite:locks.db` and `sqlite:///var/lib/app/locks.db`
     /// are a file for all processes of this machine, with the feature `sqlite`.
+    /// `redis://user:password@host:6379/0` is a Redis or Valkey server, with the feature `redis`; `rediss:` is the
+    /// same over TLS, with `redis-tls`, and `redis+unix:///run/redis.sock` a socket.
     ///
     /// # Errors
     ///

@@ -28,7 +28,11 @@ pub(crate) enum Answer {
     },
     Spent,
     /// Refused, unknown, or no answer in time.
-    Failed,
+    Failed {
+        /// Keys of the same attempt may have been given back, and a request that does so may still be on its
+        /// way: with the same owner, it would end what a later attempt gets.
+        undone: bool,
+    },
 }
 
 /// What to do next.
@@ -61,6 +65,8 @@ pub(crate) struct Pursuit {
     attempts: u32,
     failures: u32,
     spent: u32,
+    /// Until when an earlier owner of this pursuit may be who has the key, and why it was left behind.
+    in_own_way: (Moment, Reason),
 }
 
 impl Pursuit {
@@ -69,7 +75,15 @@ impl Pursuit {
             Wait::AtMost(limit) => now + limit,
             Wait::Forever => Moment::NEVER,
         };
-        Self { terms, started: now, deadline, attempts: 0, failures: 0, spent: 0 }
+        Self {
+            terms,
+            started: now,
+            deadline,
+            attempts: 0,
+            failures: 0,
+            spent: 0,
+            in_own_way: (now, Reason::Busy),
+        }
     }
 
     /// How long an attempt sent at `now` may take. The last one gets at least a second.
@@ -85,15 +99,18 @@ impl Pursuit {
     pub(crate) fn answered(&mut self, sent: Moment, now: Moment, answer: Answer, random: u64) -> Step {
         let step = match answer {
             Answer::Granted { remaining } => {
-                let term = Term::granted(self.terms, sent, remaining, random);
+                let term = Term::granted(self.terms, sent, now, remaining, random);
                 if now < term.stop_at() {
                     Step::Enter(term)
                 } else {
+                    self.in_own_way = (now + remaining, Reason::TooLate);
                     self.again(sent, now, Reason::TooLate, None, true, random)
                 }
             }
             Answer::Taken { remaining, undone } => {
-                self.again(sent, now, Reason::Busy, Some(remaining), undone, random)
+                let (until, why) = self.in_own_way;
+                let reason = if sent < until { why } else { Reason::Busy };
+                self.again(sent, now, reason, Some(remaining), undone, random)
             }
             Answer::Spent => {
                 self.spent += 1;
@@ -103,12 +120,15 @@ impl Pursuit {
                     Step::GiveUp(Reason::TooLate)
                 }
             }
-            Answer::Failed => {
+            Answer::Failed { undone } => {
                 self.failures += 1;
+                if undone {
+                    self.in_own_way = (now + self.terms.ttl, Reason::Store);
+                }
                 if self.deadline == self.started && self.failures == 1 {
-                    Step::Again { at: now, fresh: false }
+                    Step::Again { at: now, fresh: undone }
                 } else {
-                    self.again(sent, now, Reason::Store, None, false, random)
+                    self.again(sent, now, Reason::Store, None, undone, random)
                 }
             }
         };
@@ -150,6 +170,7 @@ mod tests {
         Pursuit::new(Terms { ttl: TTL, renews: true, max_hold: None }, Wait::AtMost(wait), at(0))
     }
 
+    const FAILED: Answer = Answer::Failed { undone: false };
     const TAKEN: Answer = Answer::Taken { remaining: TTL, undone: false };
 
     #[test]
@@ -161,11 +182,19 @@ mod tests {
     #[test]
     fn without_a_wait_a_failure_is_tried_once_more_with_the_same_owner() {
         let mut pursuit = pursuit(Duration::ZERO);
-        assert_eq!(
-            pursuit.answered(at(0), at(9), Answer::Failed, 0),
-            Step::Again { at: at(9), fresh: false }
-        );
-        assert_eq!(pursuit.answered(at(9), at(20), Answer::Failed, 0), Step::GiveUp(Reason::Store));
+        assert_eq!(pursuit.answered(at(0), at(9), FAILED, 0), Step::Again { at: at(9), fresh: false });
+        assert_eq!(pursuit.answered(at(9), at(20), FAILED, 0), Step::GiveUp(Reason::Store));
+    }
+
+    #[test]
+    fn after_keys_were_given_back_on_the_way_the_owner_is_another() {
+        for wait in [Duration::ZERO, Duration::from_secs(60)] {
+            let mut pursuit = pursuit(wait);
+            let failed = Answer::Failed { undone: true };
+            assert!(matches!(pursuit.answered(at(0), at(9), failed, 0), Step::Again { fresh: true, .. }));
+            // What the other owner left is no reason to call the keys taken.
+            assert_eq!(pursuit.answered(at(60_000), at(60_001), TAKEN, 0), Step::GiveUp(Reason::Store));
+        }
     }
 
     #[test]
@@ -197,6 +226,16 @@ mod tests {
     }
 
     #[test]
+    fn what_a_grant_that_came_too_late_left_behind_is_not_busy() {
+        let mut pursuit = pursuit(Duration::from_secs(60));
+        let granted = Answer::Granted { remaining: TTL };
+        assert!(matches!(pursuit.answered(at(0), at(54_000), granted, 0), Step::Again { fresh: true, .. }));
+        let mut later = pursuit.clone();
+        assert_eq!(pursuit.answered(at(60_000), at(60_001), TAKEN, 0), Step::GiveUp(Reason::TooLate));
+        assert_eq!(later.answered(at(114_000), at(114_001), TAKEN, 0), Step::GiveUp(Reason::Busy));
+    }
+
+    #[test]
     fn a_spent_owner_is_replaced_but_not_for_ever() {
         let mut pursuit = pursuit(Duration::from_secs(100));
         for _ in 0..MOST_SPENT {
@@ -222,6 +261,6 @@ mod tests {
     fn a_failure_after_taken_is_a_store_failure() {
         let mut pursuit = pursuit(Duration::from_millis(100));
         pursuit.answered(at(0), at(1), TAKEN, 0);
-        assert_eq!(pursuit.answered(at(100), at(101), Answer::Failed, 0), Step::GiveUp(Reason::Store));
+        assert_eq!(pursuit.answered(at(100), at(101), FAILED, 0), Step::GiveUp(Reason::Store));
     }
 }

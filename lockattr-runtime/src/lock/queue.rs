@@ -29,6 +29,8 @@ struct Lines {
 struct Line {
     places: BTreeMap<u64, Arc<Place>>,
     seen: Seen,
+    /// Which key its head waits for; `None` while that is not known.
+    blocked_by: Option<usize>,
 }
 
 /// What the store last said to the head of a line, for those behind it, who do not ask.
@@ -79,10 +81,20 @@ impl Queues {
     }
 
     /// Wakes the heads that wait for `key`: it may be free.
+    ///
+    /// Not those that another of their keys keeps waiting: what they give back themselves, and take again at
+    /// the next attempt, would wake them for ever.
     pub(crate) fn hint(&self, key: &str) {
-        let lines = self.lines();
+        let mut guard = self.lines();
+        let lines = &mut *guard;
         for keys in lines.of_key.get(key).into_iter().flatten() {
-            if let Some((_, head)) = lines.of_keys.get(keys).and_then(Line::head) {
+            let Some(line) = lines.of_keys.get_mut(keys) else { continue };
+            if line.blocked_by.is_some_and(|index| *keys[index] != *key) {
+                continue;
+            }
+            // Who had it may have it no longer.
+            line.seen = Seen::Nothing;
+            if let Some((_, head)) = line.head() {
                 head.hint.notify_one();
             }
         }
@@ -90,10 +102,11 @@ impl Queues {
 
     /// Wakes every head.
     pub(crate) fn hint_all(&self) {
-        for line in self.lines().of_keys.values() {
-            if let Some((_, head)) = line.head() {
-                head.hint.notify_one();
-            }
+        let lines = self.lines();
+        let mut heads: Vec<_> = lines.of_keys.values().filter_map(Line::head).collect();
+        heads.sort_unstable_by_key(|(number, _)| **number);
+        for (_, head) in heads {
+            head.hint.notify_one();
         }
     }
 
@@ -114,16 +127,19 @@ impl Line {
 }
 
 impl Ticket {
-    /// Tells those behind what the store said.
-    pub(crate) fn tell(&self, seen: Seen) {
+    /// Tells those behind what the store said, and which of the keys was not free.
+    pub(crate) fn tell(&self, seen: Seen, blocked_by: Option<usize>) {
         if let Some(line) = self.queues.lines().of_keys.get_mut(&self.keys) {
             line.seen = seen;
+            line.blocked_by = blocked_by;
         }
     }
 
-    /// What the store last said to the head of the line.
-    pub(crate) fn seen(&self) -> Seen {
-        self.queues.lines().of_keys.get(&self.keys).map(|line| line.seen.clone()).unwrap_or_default()
+    /// What the store last said to the head of the line, and about which of the keys.
+    pub(crate) fn seen(&self) -> (Seen, usize) {
+        let lines = self.queues.lines();
+        let line = lines.of_keys.get(&self.keys);
+        line.map(|line| (line.seen.clone(), line.blocked_by.unwrap_or_default())).unwrap_or_default()
     }
 
     /// Waits until this is the head of its line.
@@ -145,6 +161,9 @@ impl Drop for Ticket {
         let Some(line) = lines.of_keys.get_mut(&self.keys) else { return };
         let was_head = line.head().is_some_and(|(number, _)| *number == self.number);
         line.places.remove(&self.number);
+        if was_head {
+            line.blocked_by = None;
+        }
         match line.head() {
             Some((_, head)) if was_head => head.turn.notify_one(),
             Some(_) => {}

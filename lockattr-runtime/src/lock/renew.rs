@@ -168,6 +168,7 @@ async fn renew(shared: &Shared, tenure: &Tenure, sent: Moment) {
             tenure.step(|term| term.renewal_failed(now, random));
             observe::renewal_failed(tenure, shared.store.name(), Some(&error));
         }
+        None if tenure.last_standing() != Standing::Held => {}
         None => {
             tenure.step(|term| term.renewal_failed(now, random));
             observe::renewal_failed(tenure, shared.store.name(), None);

@@ -12,6 +12,7 @@ use super::renew::Renewals;
 use crate::env::Env;
 use crate::held::Tenure;
 use crate::lease::{Holder, Lease, Released};
+use crate::observe;
 use crate::store::StoreError;
 use crate::store::erased::ErasedStore;
 use crate::time::Moment;
@@ -70,6 +71,11 @@ impl Shared {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Reports how many locks are held and how many tasks wait.
+    pub(crate) fn tell_population(&self) {
+        observe::population(self.store.name(), || (self.held().len(), self.queues.waiting()));
+    }
+
     pub(crate) fn is_closing(&self) -> bool {
         self.closing.load(Ordering::Acquire)
     }
@@ -79,15 +85,18 @@ impl Shared {
         Arc::as_ptr(&self.store).addr()
     }
 
-    /// Gives all of `leases` back and says whether all were (or had been) this owner's: in one request where there is one lease.
-    pub(crate) async fn release(&self, leases: &[Lease], keep: Option<Duration>) -> Result<bool, StoreError> {
-        match leases {
-            [lease] => self.store.release(lease, keep).await.map(|answer| answer != Released::NotHeld),
-            leases => {
-                let answers = self.store.release_many(leases, keep).await?;
-                Ok(answers.iter().all(|answer| *answer != Released::NotHeld))
-            }
-        }
+    /// Gives all of `leases` back, in one request where there is one lease. The answer is the worst of theirs.
+    pub(crate) async fn release(
+        &self,
+        leases: &[Lease],
+        keep: Option<Duration>,
+    ) -> Result<Released, StoreError> {
+        let [lease] = leases else {
+            let answers = self.store.release_many(leases, keep).await?;
+            let worst = [Released::NotHeld, Released::AlreadyReleased];
+            return Ok(worst.into_iter().find(|bad| answers.contains(bad)).unwrap_or(Released::Released));
+        };
+        self.store.release(lease, keep).await
     }
 
     /// Runs `work` for at most `limit`; `None` when that ran out.

@@ -1,13 +1,25 @@
 //! The core on paused time, over the memory store.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use crate::env::Environment;
-use crate::lease::{Owner, RecordState};
-use crate::store::{Boxed, MemoryStore};
+use crate::lease::{Acquired, FencingToken, Forced, Lease, Record, RecordState, Released, Renewed};
+use crate::store::{Audit, Feature, MemoryStore, StoreError};
 use crate::{LockError, Locker, LossCause, Moment, SimMachine, Wait};
+
+mod cancel;
+mod collecting;
+#[cfg(feature = "metrics")]
+mod counted;
+mod forked;
+mod loss;
+mod many;
+mod minimum_hold;
+mod observed;
+mod shutdown;
+mod threads;
+mod waiting;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -251,91 +263,10 @@ async fn those_behind_the_head_are_told_what_it_was_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn behind_a_head_without_an_answer_nobody_is_told_that_it_is_taken() {
-    let machine = SimMachine::new(1);
-    let store = crate::store::FaultStore::new(store());
-    let faults = store.faults();
-    let locker = Locker::simulated(store, &machine);
-    faults.cut_with(crate::store::Fault::Hang);
-    let (_, behind) = tokio::join!(
-        locker.lock("k").wait(5 * SECOND).acquire(),
-        locker.lock("k").wait(SECOND / 2).acquire()
-    );
-    let behind = behind.expect_err("the store does not answer");
-    assert!(matches!(behind, LockError::Store { .. }), "{behind}");
-}
-
-#[tokio::test(start_paused = true)]
-async fn shutdown_waits_for_a_release_that_is_on_its_way() {
-    let machine = SimMachine::new(1);
-    let store = crate::store::FaultStore::new(store());
-    let faults = store.faults();
-    let locker = Locker::simulated(store, &machine);
+async fn a_lock_that_was_forced_is_never_released_as_if_it_had_been_ours() {
+    let (locker, _) = locker();
     let guard = locker.lock("k").acquire().await.expect("it is free");
-    faults.once(crate::store::Verb::Release, crate::store::Fault::LateRequest(2 * SECOND));
-    let releasing = tokio::spawn(guard.release());
-    tokio::task::yield_now().await;
-    assert!(locker.shutdown(SECOND).await.is_empty());
-    assert!(!is_taken(&locker, "k").await);
-    releasing.await.expect("no panic").expect("it was ours");
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_grant_that_comes_after_a_shutdown_is_given_back() {
-    let machine = SimMachine::new(1);
-    let store = crate::store::FaultStore::new(store());
-    let faults = store.faults();
-    let locker = Locker::simulated(store, &machine);
-    faults.once(crate::store::Verb::Acquire, crate::store::Fault::LateAnswer(SECOND / 2));
-    let waiting = tokio::spawn(locker.lock("k").wait(Wait::Forever).acquire());
-    tokio::task::yield_now().await;
-    assert!(locker.shutdown(Duration::ZERO).await.is_empty());
-    let refused = waiting.await.expect("no panic");
-    assert!(matches!(refused, Err(LockError::ShuttingDown { .. })), "{refused:?}");
-    settled(&locker, "k").await;
-}
-
-/// An environment whose threads stay behind in a parent process once it is a fork.
-#[derive(Debug)]
-struct Forking(SimMachine, AtomicBool);
-
-impl Environment for Forking {
-    fn now(&self) -> Moment {
-        self.0.now()
-    }
-    fn start(&self) -> std::io::Result<()> {
-        Ok(())
-    }
-    fn spawn(&self, work: Boxed<'static, ()>) {
-        assert!(!self.is_forked(), "there is no thread that could run it");
-        tokio::spawn(work);
-    }
-    fn sleep_until(&self, at: Moment) -> Boxed<'static, ()> {
-        if self.is_forked() {
-            return Box::pin(std::future::pending());
-        }
-        let left = self.now().until(at);
-        Box::pin(tokio::time::sleep(left))
-    }
-    fn random(&self) -> u64 {
-        0
-    }
-    fn owner(&self) -> Owner {
-        Owner::random()
-    }
-    fn is_forked(&self) -> bool {
-        self.1.load(Ordering::SeqCst)
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_shutdown_in_a_forked_child_ends_at_once_and_leaves_the_parents_locks() {
-    let env = Arc::new(Forking(SimMachine::new(1), AtomicBool::new(false)));
-    let locker = Locker::on(Arc::new(store()), env.clone());
-    let guard = locker.lock("k").acquire().await.expect("it is free");
-    env.1.store(true, Ordering::SeqCst);
-    let ended = tokio::time::timeout(60 * SECOND, locker.shutdown(SECOND)).await;
-    assert!(ended.expect("nothing here would end it later").is_empty());
-    drop(guard);
-    assert!(is_taken(&locker, "k").await);
+    locker.force_release("k", guard.token()).await.expect("it is held");
+    let error = guard.release().await.expect_err("another ended it");
+    assert!(matches!(error, LockError::Lost { cause: LossCause::NotOurs, .. }), "{error}");
 }

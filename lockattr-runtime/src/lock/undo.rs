@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::retry::full_jitter;
 use super::shared::{RELEASE_TIMEOUT, Shared};
 use crate::error::Locked;
-use crate::lease::Lease;
+use crate::lease::{Lease, Released};
 use crate::observe;
 use crate::time::Moment;
 
@@ -24,11 +24,11 @@ pub(crate) struct Return {
     pub(crate) in_doubt: bool,
 }
 
-/// Counts as pending until it is dropped.
+/// Has a shutdown wait until it is dropped: for the first answer to a release, or for the end of a request.
 pub(crate) struct Pending(Arc<Shared>);
 
 impl Pending {
-    fn new(shared: &Arc<Shared>) -> Self {
+    pub(crate) fn new(shared: &Arc<Shared>) -> Self {
         shared.pending.fetch_add(1, Ordering::AcqRel);
         Self(Arc::clone(shared))
     }
@@ -50,14 +50,9 @@ impl Return {
         if shared.env.is_forked() {
             return;
         }
-        let pending = Self::pending(shared);
+        let pending = Pending::new(shared);
         let shared = Arc::clone(shared);
         shared.env.clone().spawn(Box::pin(async move { self.run(&shared, pending).await }));
-    }
-
-    /// Has a shutdown wait for the first answer.
-    pub(crate) fn pending(shared: &Arc<Shared>) -> Pending {
-        Pending::new(shared)
     }
 
     /// Gives them back, here and now.
@@ -67,13 +62,13 @@ impl Return {
         for attempt in 0.. {
             let answer = shared.within(RELEASE_TIMEOUT, shared.release(&self.leases, self.keep)).await;
             match answer {
-                Some(Ok(was_ours)) => {
+                Some(Ok(answer)) => {
                     // The store knows: whoever waits for the flush need not wait for a doubt to end.
                     pending = None;
-                    if self.keep.is_none() {
+                    if self.keep.is_none() && (answer != Released::NotHeld || self.leases.len() > 1) {
                         hint(shared, &self.leases);
                     }
-                    if !self.in_doubt || was_ours {
+                    if !self.in_doubt || answer != Released::NotHeld {
                         return;
                     }
                 }

@@ -45,6 +45,20 @@ impl Hints {
         wakers.into_iter().for_each(Waker::wake);
     }
 
+    /// Tells every watcher that some hints were missed.
+    #[cfg(feature = "redis")]
+    pub(crate) fn miss(&self) {
+        let mut wakers = Vec::new();
+        self.watchers().retain(|watcher| {
+            let Some(mailbox) = watcher.upgrade() else { return false };
+            let mut mail = mailbox.mail();
+            mail.missed = true;
+            wakers.extend(mail.waker.take());
+            true
+        });
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
     pub(crate) fn watch(&self) -> Watch {
         let mailbox = Arc::new(Mailbox::default());
         self.watchers().push(Arc::downgrade(&mailbox));

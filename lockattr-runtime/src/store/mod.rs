@@ -13,6 +13,8 @@ mod error;
 mod fault;
 mod hints;
 mod memory;
+#[cfg(feature = "redis")]
+mod redis;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod traits;
@@ -22,6 +24,8 @@ pub use error::StoreError;
 #[cfg(feature = "testing")]
 pub use fault::{Fault, FaultStore, Faults, Verb};
 pub use memory::MemoryStore;
+#[cfg(feature = "redis")]
+pub use redis::{RedisOptions, RedisStore};
 #[cfg(feature = "sqlite")]
 pub use sqlite::{SqliteOptions, SqliteStore};
 pub(crate) use traits::Boxed;

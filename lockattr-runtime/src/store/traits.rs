@@ -277,7 +277,11 @@ impl Watch {
 
     /// Waits for the next hint; `None` when the stream has ended.
     pub async fn next(&mut self) -> Option<Wake> {
-        std::future::poll_fn(|cx| (self.0)(cx)).await
+        std::future::poll_fn(|cx| self.poll(cx)).await
+    }
+
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Wake>> {
+        (self.0)(cx)
     }
 }
 

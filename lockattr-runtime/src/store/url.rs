@@ -9,12 +9,18 @@ use super::erased::ErasedStore;
 use crate::error::LockError;
 
 /// The schemes, whether this build has them, and the feature that brings them.
-const SCHEMES: [(&str, bool, Option<&str>); 2] =
-    [("memory", true, None), ("sqlite", cfg!(feature = "sqlite"), Some("sqlite"))];
+const SCHEMES: [(&str, bool, Option<&str>); 5] = [
+    ("memory", true, None),
+    ("redis", cfg!(feature = "redis"), Some("redis")),
+    ("rediss", cfg!(feature = "redis-tls"), Some("redis-tls")),
+    ("redis+unix", cfg!(feature = "redis"), Some("redis")),
+    ("sqlite", cfg!(feature = "sqlite"), Some("sqlite")),
+];
 
 /// Opens the store that `url` names.
 ///
 /// * `memory:` is a new store in this process alone.
+/// * `redis:`, `rediss:` and `redis+unix:` are as in `RedisStore::connect`; so is `valkey` for `redis` in each.
 /// * `sqlite:locks.db`, `sqlite://locks.db` and `sqlite:///var/lib/app/locks.db` are a file, relative or
 ///   absolute; `%3F` stands for `?`, `%23` for `#`, `%25` for `%`. After a `?`, `allow_network_file_system=true` opens it on a
 ///   network file system, and `busy_timeout=10` waits ten seconds while others have it locked.
@@ -28,6 +34,12 @@ pub(crate) async fn connect(url: &str) -> Result<Arc<dyn ErasedStore>, LockError
     match scheme.to_ascii_lowercase().as_str() {
         "memory" if matches!(rest, "" | "//") => Ok(Arc::new(MemoryStore::new())),
         "memory" => Err(setup("the URL of the memory store is `memory:` and nothing more")),
+        #[cfg(feature = "redis-tls")]
+        "rediss" | "valkeys" => Ok(Arc::new(super::RedisStore::connect(url).await?)),
+        #[cfg(feature = "redis")]
+        "redis" | "redis+unix" | "valkey" | "valkey+unix" => {
+            Ok(Arc::new(super::RedisStore::connect(url).await?))
+        }
         #[cfg(feature = "sqlite")]
         "sqlite" => sqlite(rest).await,
         scheme => Err(unknown(scheme)),
@@ -142,9 +154,10 @@ mod tests {
 
     #[tokio::test]
     async fn an_unknown_scheme_lists_the_known_ones_and_hides_the_rest() {
-        let text = refusal("redis://user:hunter2@host:6379/0").await;
+        let text = refusal("consul://user:hunter2@host:8500/0").await;
         assert!(
-            text.contains("`redis:`")
+            text.contains("`consul:`")
+                && text.contains("`redis:` (feature `redis`")
                 && text.contains("`memory:`")
                 && text.contains("`sqlite:` (feature `sqlite`")
         );

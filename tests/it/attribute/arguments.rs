@@ -59,6 +59,7 @@ fn mut_beside_a_name_bound_by_reference() {
         *b += a;
         Ok(a)
     }
+    #[allow(clippy::toplevel_ref_arg, reason = "that such arguments work is what is tested")]
     #[distributed_lock(key = "arguments-ref-mut:{list_len}")]
     async fn ref_mut(
         ref mut list: Vec<u8>,

@@ -114,7 +114,7 @@ fn every_fragment() {
 fn bodies_that_never_return_and_bodies_in_macros() {
     macro_rules! unfinished {
         ($name:ident, $body:expr) => {
-            #[distributed_lock(key = "macro-unfinished")]
+            #[distributed_lock(key = "macro-unfinished", wait = 5)]
             #[deny(unreachable_code)]
             async fn $name() -> Result<u8, LockError> {
                 $body

@@ -1,6 +1,14 @@
 //! Every store through the conformance suite, and what is particular to one of them.
 
 mod model;
+#[cfg(all(unix, feature = "redis"))]
+mod redis_access;
+#[cfg(all(unix, feature = "redis"))]
+mod redis_data;
+#[cfg(all(unix, feature = "redis"))]
+mod redis_faults;
+#[cfg(all(unix, feature = "redis"))]
+mod redis_server;
 #[cfg(feature = "sqlite")]
 mod sqlite_boots;
 #[cfg(all(unix, feature = "sqlite"))]
@@ -47,6 +55,24 @@ lockattr::conformance! {
         token_blocks: yes,
         token_floor: yes,
         watch: "SQLite does not tell other processes; it is asked again",
+        any_executor: yes,
+        processes: yes,
+    }
+}
+
+#[cfg(all(unix, feature = "redis"))]
+lockattr::conformance! {
+    name: redis,
+    open: redis_server::storage,
+    supports: {
+        shared: "exclusive leases only, so far",
+        permits: "exclusive leases only, so far",
+        atomic_many: yes,
+        keep: yes,
+        once_per: yes,
+        token_blocks: yes,
+        token_floor: yes,
+        watch: yes,
         any_executor: yes,
         processes: yes,
     }
