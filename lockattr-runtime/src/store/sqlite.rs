@@ -21,7 +21,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{Mutex, MutexGuard};
+use sqlx::Connection as _;
+use tokio::sync::{Mutex, MutexGuard, Semaphore};
 
 use self::file::{Connection, File};
 pub use self::options::SqliteOptions;
@@ -38,6 +39,10 @@ use crate::lease::{
 
 /// How long a request waits at least for the earlier ones of its process, which wait for the database in turn.
 const LEAST_QUEUE: Duration = Duration::from_secs(5);
+
+/// How many acquisitions and releases of a process wait for its connection at once. Renewals come behind no
+/// more of them than that, so that many requests do not cost the leases that are held.
+const TURNS: usize = 4;
 
 /// Keeps leases in a SQLite file, for all processes of one machine.
 ///
@@ -75,6 +80,7 @@ struct Shared {
     patience: Duration,
     pid: u32,
     connection: Mutex<Option<Connection>>,
+    turns: Semaphore,
 }
 
 impl fmt::Debug for Shared {
@@ -118,13 +124,17 @@ impl SqliteStore {
         keeper.run(work(Arc::clone(&self.0))).await.map_err(StoreError::unknown)?
     }
 
-    /// Runs `step` on the records of `keys` in one transaction.
+    /// Runs `step` on the records of `keys` in one transaction, when it is its turn.
     async fn step<T: Send + 'static>(
         &self,
         keys: Vec<Arc<str>>,
         step: impl FnOnce(&mut Entries, Reading) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.on_keeper(|shared| async move { shared.step(&keys, step).await }).await
+        self.on_keeper(|shared| async move {
+            let _turn = shared.in_time(shared.turns.acquire()).await?.map_err(StoreError::refused)?;
+            shared.step(&keys, step).await
+        })
+        .await
     }
 }
 
@@ -160,17 +170,28 @@ impl Shared {
 
     /// The connection, taken out of its place: who does not put it back closes it.
     async fn connection(&self) -> Result<(MutexGuard<'_, Option<Connection>>, Connection), StoreError> {
-        let queue = self.patience.max(LEAST_QUEUE);
-        let Ok(mut slot) = tokio::time::timeout(queue, self.connection.lock()).await else {
-            return Err(StoreError::refused(
-                "earlier requests of this process still wait for the database: something holds it locked",
-            ));
-        };
+        let mut slot = self.in_time(self.connection.lock()).await?;
         let connection = match slot.take() {
             Some(connection) if self.file.is_at_its_path(&connection) => connection,
-            _ => self.file.open(self.patience).await.map_err(StoreError::refused)?,
+            old => {
+                if let Some(old) = old {
+                    // Awaited: until it is closed, SQLite lends what it knows of the log to a new connection.
+                    old.sqlite.close().await.ok();
+                }
+                self.file.open(self.patience).await.map_err(StoreError::refused)?
+            }
         };
         Ok((slot, connection))
+    }
+
+    /// Waits for the earlier requests of this process.
+    async fn in_time<T>(&self, turn: impl Future<Output = T>) -> Result<T, StoreError> {
+        tokio::time::timeout(self.patience.max(LEAST_QUEUE), turn).await.map_err(|_| {
+            StoreError::refused(
+                "earlier requests of this process still wait for the database: something holds it locked, or it \
+                 is asked too much",
+            )
+        })
     }
 
     /// What was done on a file that has lost its path is seen by nobody.
@@ -203,8 +224,11 @@ impl Store for SqliteStore {
 
     async fn renew(&self, lease: &Lease) -> Result<Renewed, StoreError> {
         let lease = lease.clone();
-        self.step(vec![Arc::clone(&lease.key)], move |entries, at| Ok(entry::renew(entries, &lease, at)))
-            .await
+        self.on_keeper(|shared| async move {
+            let keys = [Arc::clone(&lease.key)];
+            shared.step(&keys, move |entries, at| Ok(entry::renew(entries, &lease, at))).await
+        })
+        .await
     }
 
     async fn release(&self, lease: &Lease, keep: Option<Duration>) -> Result<Released, StoreError> {

@@ -109,7 +109,8 @@ async fn other_layouts_and_damage_are_told_apart() {
 #[tokio::test]
 async fn what_is_no_file_is_refused() {
     let directory = TempDir::new().unwrap();
-    refused(directory.path(), "is a directory").await;
+    fs::create_dir(directory.path().join("sub")).unwrap();
+    refused(&directory.path().join("sub"), "is a directory").await;
     refused(&directory.path().join("missing/locks.db"), "missing is not a directory; make it first").await;
     refused(Path::new("/dev/null"), "is not a regular file").await;
     assert!(!directory.path().join("missing").exists());
@@ -319,6 +320,32 @@ async fn requests_of_one_process_wait_for_each_other_however_short_the_timeout()
         waiting.spawn(async move { is_granted(&store, &lease(&n.to_string())).await });
     }
     assert!(waiting.join_all().await.into_iter().all(|granted| granted));
+}
+
+#[tokio::test]
+async fn a_renewal_does_not_wait_behind_all_other_requests() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("locks.db");
+    let store = SqliteStore::open(&path).await.unwrap();
+    let held = lease("k");
+    assert!(is_granted(&store, &held).await);
+    let mut shell = raw(&path).await;
+    shell.execute("begin immediate").await.unwrap();
+    let mut others = tokio::task::JoinSet::new();
+    for n in 0..3_000 {
+        let store = store.clone();
+        others.spawn(async move { is_granted(&store, &lease(&n.to_string())).await });
+    }
+    // So that all of them are on their way.
+    for _ in 0..200 {
+        tokio::task::yield_now().await;
+    }
+    let (renewed, ended) = tokio::join!(store.renew(&held), shell.execute("rollback"));
+    ended.unwrap();
+    assert!(matches!(renewed.unwrap(), Renewed::Renewed { .. }));
+    let granted = store.list("", None, 4_000).await.unwrap().len();
+    assert!(granted < 2_500, "{granted} came first");
+    assert!(others.join_all().await.into_iter().all(|granted| granted));
 }
 
 #[tokio::test]

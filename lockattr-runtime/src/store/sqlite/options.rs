@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, Semaphore};
 
 use super::file::File;
-use super::{Shared, SqliteStore};
+use super::{Shared, SqliteStore, TURNS};
 use crate::error::LockError;
 use crate::keeper::Keeper;
 use crate::store::clock::Clock;
@@ -119,6 +119,7 @@ impl SqliteOptions {
             patience,
             pid: std::process::id(),
             connection: Mutex::new(Some(connection)),
+            turns: Semaphore::new(TURNS),
         })))
     }
 }
