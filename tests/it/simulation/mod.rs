@@ -52,6 +52,23 @@ fn the_promises_hold_in_any_weather() {
     assert!(entered > SEEDS);
 }
 
+/// Undoing what an attempt got is a request of its own, and may land late: under what a later attempt got.
+#[test]
+fn several_keys_one_by_one_survive_requests_that_come_late() {
+    for seed in 0..300 {
+        let report = run(seed, false, |weather| {
+            weather.atomic_many = false;
+            weather.keys = 2;
+            weather.machines = 2;
+            weather.tasks = 3;
+            weather.rounds = 3;
+            (weather.lost, weather.late) = (15, 25);
+            weather.delay = weather.small_delay();
+        });
+        assert!(report.faults.is_empty(), "seed {seed}: {:#?}", report.faults);
+    }
+}
+
 #[test]
 fn a_seed_gives_the_same_run_each_time() {
     for seed in 0..40 {
