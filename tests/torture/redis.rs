@@ -40,7 +40,8 @@ pub(crate) fn become_server(arguments: &[String]) -> Result<(), Failure> {
 }
 
 impl Redis {
-    /// A server that writes each step to disk before it answers, or one that forgets all when it ends.
+    /// A server that writes each step to disk before it answers, or one that forgets all when it ends. With
+    /// `appendfsync everysec` it may answer first, and a crash then takes back what was answered.
     pub(crate) fn start(directory: &Path, keeps: bool) -> Result<Self, Failure> {
         for _ in 0..TRIES {
             // Somebody else may take it meanwhile.
@@ -90,7 +91,10 @@ fn spawn(directory: &Path, address: SocketAddr, keeps: bool) -> Result<Process, 
     let log = File::options().create(true).append(true).open(directory.join("redis.txt"))?;
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("server").args(["--bind", "127.0.0.1", "--port", &address.port().to_string(), "--save", ""]);
-    command.args(["--appendonly", if keeps { "yes" } else { "no" }]).arg("--dir").arg(directory);
+    command
+        .args(["--appendonly", if keeps { "yes" } else { "no" }, "--appendfsync", "always"])
+        .arg("--dir")
+        .arg(directory);
     Process::start(command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log))
 }
 

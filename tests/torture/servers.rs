@@ -36,7 +36,7 @@ impl Server {
     }
 
     fn redis(row: Row, directory: &Path) -> Result<Self, Failure> {
-        let redis = Redis::start(directory, row.nemesis != Nemesis::ServerForgets)?;
+        let redis = Redis::start(directory, row.nemesis == Nemesis::ServerRestart)?;
         let proxy = Proxy::start(redis.address)?;
         let direct = format!("redis://{}", redis.address);
         // Only where it is what disturbs: it takes time of its own.

@@ -154,9 +154,10 @@ impl Story {
                         self.stopped.entry(pid).or_default().push((from, at));
                     }
                 }
-                Event::Seen { from, key, token, pid, .. } => {
-                    let seen = self.seen.entry((key, token)).or_insert(Seen { first: from, last: from, pid });
-                    seen.last = from;
+                Event::Seen { from, to, key, token, pid } => {
+                    // The store looked somewhere between the two.
+                    let seen = self.seen.entry((key, token)).or_insert(Seen { first: to, last: to, pid });
+                    seen.last = from.max(seen.first);
                 }
                 Event::Wrong { text } => self.wrong.push(text),
                 _ => {}
