@@ -253,13 +253,15 @@ impl Connection {
         Ok(link)
     }
 
-    async fn listen(&self, link: &Link) {
+    async fn listen(self: &Arc<Self>, link: &Link) {
         if link.subscribed.swap(true, Ordering::AcqRel) {
             return;
         }
         match link.subscribe(&self.channel).await {
             // What was freed before is not told again.
             Ok(()) => self.hints.miss(),
+            // It may have broken before it was known as the one that is up.
+            Err(error) if error.is_io_error() => self.lose_and_listen_again(link.number),
             Err(error) => {
                 let why = failure::of_connecting(&error);
                 tracing::debug!(
