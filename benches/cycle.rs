@@ -6,11 +6,15 @@
 #![allow(clippy::print_stdout, reason = "a report is what this is for")]
 #![allow(clippy::large_types_passed_by_value, reason = "futures that carry much are measured")]
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use lockattr::lease::{Lease, Owner};
 use lockattr::store::{MemoryStore, SqliteStore, Store};
 use lockattr::{LockError, Locker, distributed_lock};
+
+mod support;
+
+use support::Table;
 
 const ROUNDS: usize = 21;
 
@@ -34,42 +38,6 @@ async fn by_store(store: &impl Store, id: u32) {
     let lease = Lease::new(format!("cycle:{id}"), Owner::random(), Duration::from_secs(60));
     store.acquire(&lease).await.expect("the store answers");
     store.release(&lease, None).await.expect("the store answers");
-}
-
-/// The median time of one cycle for each of the ways, their rounds taken in turn.
-struct Table {
-    names: Vec<&'static str>,
-    rounds: Vec<Vec<Duration>>,
-}
-
-impl Table {
-    fn new(names: &[&'static str]) -> Self {
-        Self { names: names.to_vec(), rounds: vec![Vec::new(); names.len()] }
-    }
-
-    async fn round(&mut self, way: usize, cycles: u32, mut cycle: impl AsyncFnMut(u32)) {
-        let start = Instant::now();
-        for id in 0..cycles {
-            cycle(id % 16).await;
-        }
-        self.rounds[way].push(start.elapsed() / cycles);
-    }
-
-    fn print(mut self, title: &str) {
-        println!("\n{title}");
-        let medians: Vec<Duration> = self
-            .rounds
-            .iter_mut()
-            .map(|rounds| {
-                rounds.sort_unstable();
-                rounds[rounds.len() / 2]
-            })
-            .collect();
-        for (name, median) in self.names.iter().zip(&medians) {
-            let ratio = median.as_secs_f64() / medians[0].as_secs_f64();
-            println!("  {name:<28} {median:>10.2?}   {ratio:>5.2} x");
-        }
-    }
 }
 
 async fn cycles(title: &str, store: impl Store + Clone, cycles: u32) {
