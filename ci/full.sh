@@ -2,6 +2,8 @@
 # The long checks, by hand: before a release, and after a change of the core. Hours, not minutes.
 #
 #   LOCKATTR_SIM_SEEDS=100000  how many simulations are run
+#   LOCKATTR_MODEL_DEPTH=1     how much further than in `test.sh` the model goes; each costs ten times as much
+#   LOCKATTR_MODEL_STATES=…    after how many states each search of the model stops; at its end by default
 #   ROUNDS=50                  how often processes contend
 #   TORTURE_SECONDS=120        how long each row of the torture takes
 
@@ -9,6 +11,7 @@
 source "$(dirname "${BASH_SOURCE[0]}")/steps.sh"
 
 export LOCKATTR_SIM_SEEDS=${LOCKATTR_SIM_SEEDS:-100000}
+export LOCKATTR_MODEL_DEPTH=${LOCKATTR_MODEL_DEPTH:-1}
 rounds=${ROUNDS:-50}
 seconds=${TORTURE_SECONDS:-120}
 
@@ -49,6 +52,8 @@ dependencies() {
 step "tools" 300 tools
 step "simulation, $LOCKATTR_SIM_SEEDS seeds" 36000 \
     cargo test --locked --all-features --release --test it -- simulation
+step "model, $LOCKATTR_MODEL_DEPTH deeper" 36000 \
+    cargo test --locked --all-features --release -p lockattr-runtime --lib -- model --nocapture
 step "examples" 900 cargo build --locked --all-features --examples
 step "contention, $rounds rounds" 3600 contention
 step "stores and processes, $rounds rounds" 36000 again

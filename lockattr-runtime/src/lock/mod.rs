@@ -7,6 +7,8 @@ mod claim;
 mod collect;
 mod guard;
 mod many;
+#[cfg(test)]
+mod model;
 mod pursuit;
 mod queue;
 mod renew;

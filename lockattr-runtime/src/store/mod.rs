@@ -5,8 +5,8 @@
 //!
 //! Invariant: a store never names `lock/`. Waiting, retry, renewal, loss and drop live above.
 
-mod clock;
-mod entry;
+pub(crate) mod clock;
+pub(crate) mod entry;
 pub(crate) mod erased;
 mod error;
 #[cfg(feature = "testing")]
