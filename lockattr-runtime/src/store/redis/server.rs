@@ -82,7 +82,9 @@ impl Server {
         } else {
             note(
                 Level::P2,
-                "with `appendfsync everysec`, the default, a power failure may forget the locks of the last second".to_owned(),
+                "with `appendfsync everysec`, the default, a crash of the server or a power failure may take back what \
+                 it answered in the last seconds; set `appendfsync always`"
+                    .to_owned(),
             );
         }
         if self.is_cluster() {
