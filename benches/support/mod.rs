@@ -3,17 +3,17 @@
 use std::time::{Duration, Instant};
 
 /// The median time of one cycle for each of the ways, their rounds taken in turn.
-pub struct Table {
+pub(crate) struct Table {
     names: Vec<&'static str>,
     rounds: Vec<Vec<Duration>>,
 }
 
 impl Table {
-    pub fn new(names: &[&'static str]) -> Self {
+    pub(crate) fn new(names: &[&'static str]) -> Self {
         Self { names: names.to_vec(), rounds: vec![Vec::new(); names.len()] }
     }
 
-    pub async fn round(&mut self, way: usize, cycles: u32, mut cycle: impl AsyncFnMut(u32)) {
+    pub(crate) async fn round(&mut self, way: usize, cycles: u32, mut cycle: impl AsyncFnMut(u32)) {
         let start = Instant::now();
         for id in 0..cycles {
             cycle(id % 16).await;
@@ -22,11 +22,11 @@ impl Table {
     }
 
     /// Adds a round that `way` took.
-    pub fn add(&mut self, way: usize, cycle: Duration) {
+    pub(crate) fn add(&mut self, way: usize, cycle: Duration) {
         self.rounds[way].push(cycle);
     }
 
-    pub fn print(mut self, title: &str) {
+    pub(crate) fn print(mut self, title: &str) {
         println!("\n{title}");
         let medians: Vec<Duration> = self
             .rounds
