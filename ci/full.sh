@@ -2,7 +2,7 @@
 # The long checks, by hand: before a release, and after a change of the core. Hours, not minutes.
 #
 #   LOCKATTR_SIM_SEEDS=100000  how many simulations are run
-#   LOCKATTR_MODEL_DEPTH=1     how much further than in `test.sh` the model goes; each costs ten times as much
+#   LOCKATTR_MODEL_DEPTH=1     how much further than in `test.sh` the model goes; each step costs 10 to 25 times as much
 #   LOCKATTR_MODEL_STATES=…    after how many states each search of the model stops; at its end by default
 #   ROUNDS=50                  how often processes contend
 #   TORTURE_SECONDS=120        how long each row of the torture takes

@@ -67,7 +67,7 @@ impl Client {
                 } else if may_ask && holding.term.clone().due(now) == Due::Renew {
                     moves.extend(bounds.renewals().map(|ttl| Move::Renew { ttl }));
                 }
-                if holding.body == Body::Running {
+                if holding.body == Body::Running && self.believes(now) {
                     moves.push(Move::Write);
                 }
                 // A guard is given back once its body has ended; one that is lost may drop it anywhere.
