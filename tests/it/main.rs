@@ -11,6 +11,9 @@ mod key_encoding;
 mod layers;
 #[cfg(unix)]
 mod processes;
+#[cfg(unix)]
+#[path = "../servers/mod.rs"]
+mod servers;
 #[cfg(feature = "testing")]
 mod simulation;
 #[cfg(feature = "testing")]

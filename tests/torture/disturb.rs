@@ -7,12 +7,12 @@ use rustix::process::Signal;
 
 use crate::Failure;
 use crate::client::{self, Part};
+use crate::ground::Ground;
 use crate::history::{Event, History, now};
 use crate::nemesis::Nemesis;
 use crate::process::Process;
 use crate::random::Random;
 use crate::register::Register;
-use crate::servers::Server;
 
 /// How long clients may take to end.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -22,7 +22,7 @@ pub(crate) struct Field<'a> {
     pub(crate) part: Part,
     pub(crate) register: &'a Register,
     pub(crate) history: &'a History,
-    pub(crate) server: &'a mut Server,
+    pub(crate) ground: &'a mut Ground,
     pub(crate) random: Random,
     clients: Vec<Process>,
     stopped: Vec<(u32, u64)>,
@@ -34,10 +34,10 @@ impl<'a> Field<'a> {
         part: Part,
         register: &'a Register,
         history: &'a History,
-        server: &'a mut Server,
+        ground: &'a mut Ground,
         random: Random,
     ) -> Self {
-        Self { part, register, history, server, random, clients: Vec::new(), stopped: Vec::new(), started: 0 }
+        Self { part, register, history, ground, random, clients: Vec::new(), stopped: Vec::new(), started: 0 }
     }
 
     pub(crate) fn start(&mut self) -> Result<(), Failure> {
@@ -55,7 +55,7 @@ impl<'a> Field<'a> {
                 Nemesis::Pause => self.pause()?,
                 Nemesis::FileDelete => self.delete()?,
                 nemesis if nemesis.is_of_servers() => {
-                    self.server.disturb(nemesis, &mut self.random, self.part.ttl, self.history)?;
+                    self.ground.disturb(nemesis, &mut self.random, self.part.ttl, self.history)?;
                 }
                 _ => self.sleep(Duration::from_millis(50))?,
             }

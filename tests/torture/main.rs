@@ -9,7 +9,7 @@
 //! It fails when a promise is broken, and as well when a run that has to break one shows nothing. A failed run
 //! leaves its histories and says where. Choices follow from the seed; what the machine makes of them does not.
 //!
-//! A store is added in `servers` (what has to be started for it) and `rows`.
+//! A store is added in `ground` (what has to be started for it) and `rows`.
 
 #[cfg(not(target_os = "linux"))]
 compile_error!(
@@ -22,6 +22,7 @@ mod checker;
 mod client;
 mod cut;
 mod disturb;
+mod ground;
 mod history;
 mod mischief;
 mod monitor;
@@ -30,10 +31,10 @@ mod options;
 mod process;
 mod proxy;
 mod random;
-mod redis;
 mod register;
 mod rows;
 mod run;
+#[path = "../servers/mod.rs"]
 mod servers;
 mod stores;
 mod table;
@@ -49,7 +50,6 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let ended = match arguments.as_slice() {
         [role, part] if role == "client" => client::run(part).map(|()| true),
-        [role, arguments @ ..] if role == "server" => redis::become_server(arguments).map(|()| false),
         arguments => Options::parse(arguments).and_then(|options| options.run()),
     };
     match ended {

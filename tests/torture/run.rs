@@ -8,13 +8,12 @@ use crate::Failure;
 use crate::checker::{self, Report};
 use crate::client::Part;
 use crate::disturb::Field;
+use crate::ground::Ground;
 use crate::history::{Event, History};
 use crate::monitor;
 use crate::random::Random;
-use crate::redis;
 use crate::register::Register;
-use crate::rows::{Kind, Row};
-use crate::servers::Server;
+use crate::rows::Row;
 use crate::stores;
 
 const CLIENTS: usize = 6;
@@ -25,14 +24,14 @@ const KEYS: usize = 3;
 pub(crate) fn run(row: Row, seed: u64, seconds: u64, keep: bool) -> Result<Report, Failure> {
     let directory = tempfile::Builder::new().prefix("lockattr-torture-").tempdir()?;
     let mut random = Random::new(seed);
-    let mut server = Server::start(row, directory.path())?;
+    let mut ground = Ground::start(row, directory.path())?;
     let register = Register::start()?;
     let history = History::create(&directory.path().join("coordinator.jsonl"))?;
-    let inside = monitor::is_inside(&server.store);
+    let inside = monitor::is_inside(&ground.store);
     let monitored = if inside {
         None
     } else {
-        let direct = server.direct.clone();
+        let direct = ground.direct.clone();
         // Connected before the clients are, so that they find the store made.
         let locker = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -43,7 +42,7 @@ pub(crate) fn run(row: Row, seed: u64, seconds: u64, keep: bool) -> Result<Repor
     let part = Part {
         directory: directory.path().to_owned(),
         name: String::new(),
-        store: server.store.clone(),
+        store: ground.store.clone(),
         register: register.address(),
         nemesis: row.nemesis,
         seed: 0,
@@ -56,7 +55,7 @@ pub(crate) fn run(row: Row, seed: u64, seconds: u64, keep: bool) -> Result<Repor
     };
     let clients = if inside { 1 } else { CLIENTS };
     let random = Random::new(random.next());
-    let mut field = Field::new(part, &register, &history, &mut server, random);
+    let mut field = Field::new(part, &register, &history, &mut ground, random);
     for _ in 0..clients {
         field.start()?;
     }
@@ -74,15 +73,4 @@ pub(crate) fn run(row: Row, seed: u64, seconds: u64, keep: bool) -> Result<Repor
         eprintln!("{} {}, seed {seed}: histories in {}", row.store(), row.nemesis.name(), kept.display());
     }
     Ok(report)
-}
-
-/// Whether this machine can run `row`; otherwise why not.
-pub(crate) fn can_run(row: Row) -> Result<(), String> {
-    match row.kind {
-        Kind::Redis if !redis::is_here() => {
-            Err("it needs redis-server: on Debian and Ubuntu, `apt-get install redis-server` brings it"
-                .to_owned())
-        }
-        _ => Ok(()),
-    }
 }

@@ -9,7 +9,7 @@ use lockattr::{LockError, Locker};
 
 use super::redis_server::Server;
 #[cfg(feature = "redis-tls")]
-use super::redis_server::free_port;
+use crate::servers::free_port;
 
 const TTL: Duration = Duration::from_secs(60);
 /// What the documentation of the store says.
@@ -293,7 +293,7 @@ async fn tls_works_and_is_missed_where_it_is_missing() {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let directory = tempfile::TempDir::new().unwrap();
     let file = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
-    let (certificate, key, port) = (file("cert.pem"), file("key.pem"), free_port().to_string());
+    let (certificate, key, port) = (file("cert.pem"), file("key.pem"), free_port().unwrap().to_string());
     std::fs::write(&certificate, made.cert.pem()).unwrap();
     std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
     let args = ["--tls-port", &port, "--tls-cert-file", &certificate, "--tls-key-file", &key];

@@ -9,7 +9,8 @@ use lockattr::lease::{Acquired, FencingToken, Lease, Owner, RecordState, Release
 use lockattr::store::{RedisStore, Store, StoreError};
 use lockattr::{LockError, Locker};
 
-use super::redis_server::{Server, free_port};
+use super::redis_server::Server;
+use crate::servers::free_port;
 
 const TTL: Duration = Duration::from_secs(60);
 
@@ -92,7 +93,7 @@ async fn a_restart_with_the_append_only_file_keeps_what_is_held() {
 
 #[tokio::test]
 async fn without_a_server_a_request_is_refused_at_once_and_says_why() {
-    let port = free_port();
+    let port = free_port().unwrap();
     let url = format!("redis://:hunter2@127.0.0.1:{port}/3");
     let store = RedisStore::new(&redis::Client::open(url.as_str()).unwrap());
     let started = Instant::now();

@@ -1,70 +1,28 @@
-//! Redis servers of the tests: each in a directory of its own, and ended with the process that started it.
+//! Redis servers of the tests, and what they are asked.
 
-use std::fs;
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::net::TcpListener;
-use std::os::unix::process::parent_id;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
-use std::time::{Duration, Instant};
+use std::path::Path;
 
 use lockattr::store::RedisStore;
-use rustix::process::{Pid, Signal, kill_process};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+use crate::servers::{self, Program, redis::Redis};
 
-/// Starts the server in the directory and tells its process id. When the test has gone, however that went, or
-/// says so with a line, the server is killed; without a line its directory goes as well.
-const KEEP: &str = r#"cd "$1" || exit 1; shift; "$@" >log 2>&1 & echo $!
-    if read -r _; then kill -9 $!; else kill -9 $!; wait $!; rm -r "$PWD"; fi"#;
-
-/// A running server.
-#[derive(Debug)]
-pub(crate) struct Server {
-    keeper: Child,
-    pid: Pid,
-    directory: PathBuf,
-    port: u16,
-    args: Vec<String>,
-}
+/// A running server of a test's own.
+pub(crate) struct Server(servers::Server);
 
 impl Server {
     /// A server that keeps nothing over a restart, with these options besides; it listens on a socket only.
     pub(crate) fn start(args: &[&str]) -> Self {
-        Self::start_in(&directory(), 0, args)
+        Self(servers::Server::start_without_port(Redis::with(args)).unwrap())
     }
 
     /// The same, which listens on a port of the loopback interface as well.
     pub(crate) fn start_with_port(args: &[&str]) -> Self {
-        Self::start_in(&directory(), free_port(), args)
-    }
-
-    fn start_in(directory: &Path, port: u16, args: &[&str]) -> Self {
-        let args = args.iter().map(ToString::to_string).collect::<Vec<_>>();
-        let (keeper, pid) = run(directory, port, &args);
-        let server = Self { keeper, pid, directory: directory.to_owned(), port, args };
-        server.wait_until_ready();
-        server
-    }
-
-    fn wait_until_ready(&self) {
-        let started = Instant::now();
-        loop {
-            let answer =
-                self.client().get_connection().and_then(|mut admin| redis::cmd("PING").exec(&mut admin));
-            let Err(error) = answer else { return };
-            if started.elapsed() > PATIENCE {
-                let log = fs::read_to_string(self.directory.join("log")).unwrap_or_default();
-                panic!("redis-server does not answer: {error}\n{log}");
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        Self(servers::Server::start(Redis::with(args)).unwrap())
     }
 
     /// Of the user that may do everything.
     pub(crate) fn url(&self) -> String {
-        url(&self.directory)
+        url(&self.0.place.directory)
     }
 
     pub(crate) fn url_as(&self, user: &str, password: &str) -> String {
@@ -72,8 +30,8 @@ impl Server {
     }
 
     pub(crate) fn port(&self) -> u16 {
-        assert_ne!(self.port, 0, "this server has a socket only");
-        self.port
+        assert_ne!(self.0.place.port, 0, "this server has a socket only");
+        self.0.place.port
     }
 
     pub(crate) fn client(&self) -> redis::Client {
@@ -100,92 +58,32 @@ impl Server {
     }
 
     pub(crate) fn pause(&self) {
-        kill_process(self.pid, Signal::STOP).unwrap();
+        self.0.pause().unwrap();
     }
 
     pub(crate) fn resume(&self) {
-        kill_process(self.pid, Signal::CONT).unwrap();
+        self.0.resume().unwrap();
     }
 
     /// Ends the server as a crash does.
     pub(crate) fn kill(&mut self) {
-        self.keeper.stdin.take().unwrap().write_all(b"\n").unwrap();
-        self.keeper.wait().unwrap();
+        self.0.kill().unwrap();
     }
 
     /// Starts the killed server again, on what it has left.
     pub(crate) fn start_again(&mut self) {
-        (self.keeper, self.pid) = run(&self.directory, self.port, &self.args);
-        self.wait_until_ready();
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        drop(self.keeper.stdin.take());
-        self.keeper.wait().ok();
+        self.0.start_again().unwrap();
     }
 }
 
 fn url(directory: &Path) -> String {
-    format!("redis+unix://{}", directory.join("s").to_str().unwrap())
+    format!("redis+unix://{}", Redis::socket(directory).to_str().unwrap())
 }
 
-fn run(directory: &Path, port: u16, args: &[String]) -> (Child, Pid) {
-    // A path from the environment may be that of another server of the same protocol, as Valkey.
-    let program = std::env::var_os("LOCKATTR_REDIS_SERVER").unwrap_or_else(|| "redis-server".into());
-    let found = Command::new(&program).arg("--version").stdout(Stdio::null()).status();
-    assert!(
-        found.is_ok_and(|status| status.success()),
-        "these tests need {}: on Debian and Ubuntu, `apt-get install redis-server` brings it",
-        program.display()
-    );
-    fs::remove_file(directory.join("s")).ok();
-    let mut command = Command::new("sh");
-    command.args(["-c", KEEP, "sh"]).arg(directory).arg(program);
-    if args.first().is_some_and(|arg| Path::new(arg).is_absolute()) {
-        command.args(args);
-    } else {
-        command.args(["--bind", "127.0.0.1", "--save", "", "--daemonize", "no"]).args(args);
-    }
-    command.args(["--port", &port.to_string()]);
-    command.arg("--unixsocket").arg(directory.join("s")).arg("--dir").arg(directory);
-    let mut keeper = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("sh starts");
-    let mut pid = String::new();
-    BufReader::new(keeper.stdout.take().unwrap()).read_line(&mut pid).unwrap();
-    (keeper, Pid::from_raw(pid.trim().parse().unwrap()).unwrap())
-}
-
-/// Below the system's directory for temporary files: the path of a socket has at most some hundred bytes.
-fn directory() -> PathBuf {
-    tempfile::Builder::new().prefix("lockattr-redis-").tempdir().unwrap().keep()
-}
-
-/// Nobody has it now; a server that does not get it fails its test.
-pub(crate) fn free_port() -> u16 {
-    TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port()
-}
-
-/// A storage of the conformance suite: a database of one server that all storages of a process share, and
-/// the processes that it starts. It ends with the process.
+/// A storage of the conformance suite: a database of one server that all storages share.
 pub(crate) async fn storage(name: String) -> RedisStore {
-    static URL: OnceLock<String> = OnceLock::new();
-    let url = URL.get_or_init(|| {
-        let of = |pid: u32| std::env::temp_dir().join(format!("lockattr-redis-of-{pid}"));
-        let (parents, own) = (of(parent_id()), of(std::process::id()));
-        if parents.is_dir() {
-            return url(&parents);
-        }
-        fs::remove_dir_all(&own).ok();
-        fs::create_dir(&own).unwrap();
-        std::mem::forget(Server::start_in(&own, 0, &["--databases", "1000"]));
-        url(&own)
-    });
+    let program = || -> Box<dyn Program> { Box::new(Redis::with(&["--databases", "1000"])) };
+    let url = url(&servers::Server::shared("redis", program).unwrap().directory);
     let number = {
         let mut names = redis::Client::open(url.as_str()).unwrap().get_connection().unwrap();
         let number = "local n = redis.call('HGET', KEYS[1], ARGV[1]) \

@@ -3,46 +3,47 @@
 use std::path::Path;
 use std::time::Duration;
 
-use rustix::process::Signal;
-
 use crate::Failure;
 use crate::history::{Event, History, now};
 use crate::nemesis::Nemesis;
 use crate::proxy::{Proxy, Weather};
 use crate::random::Random;
-use crate::redis::Redis;
 use crate::rows::{Kind, Row};
+use crate::servers::redis::Redis;
+use crate::servers::{self, Program};
 
 /// A store's place. What was started for it ends with this.
-pub(crate) struct Server {
+pub(crate) struct Ground {
     /// What clients open.
     pub(crate) store: String,
     /// What the monitor opens; the same, unless there is a proxy on the way.
     pub(crate) direct: String,
-    redis: Option<(Redis, Proxy)>,
+    server: Option<(servers::Server, Proxy)>,
 }
 
-impl Server {
+impl Ground {
     pub(crate) fn start(row: Row, directory: &Path) -> Result<Self, Failure> {
         let file = format!("sqlite:{}", directory.join("locks.db").display());
         let store = match row.kind {
-            Kind::Redis => return Self::redis(row, directory),
+            Kind::Redis if row.nemesis == Nemesis::ServerRestart => {
+                return Self::of(Redis::durable(), row, directory);
+            }
+            Kind::Redis => return Self::of(Redis::default(), row, directory),
             Kind::Memory => "memory:".to_owned(),
             Kind::Sqlite => file,
             Kind::Broken(_) if row.nemesis.is_of_processes() => format!("{}:{file}", row.store()),
             Kind::Broken(_) => format!("{}:memory:", row.store()),
         };
-        Ok(Self { direct: store.clone(), store, redis: None })
+        Ok(Self { direct: store.clone(), store, server: None })
     }
 
-    fn redis(row: Row, directory: &Path) -> Result<Self, Failure> {
-        let redis = Redis::start(directory, row.nemesis == Nemesis::ServerRestart)?;
-        let proxy = Proxy::start(redis.address)?;
-        let direct = format!("redis://{}", redis.address);
+    fn of(program: impl Program + 'static, row: Row, directory: &Path) -> Result<Self, Failure> {
+        let server = servers::Server::start_in(program, directory)?;
+        let proxy = Proxy::start(server.place.address())?;
+        let direct = server.url();
         // Only where it is what disturbs: it takes time of its own.
-        let store =
-            if row.nemesis.is_of_the_proxy() { format!("redis://{}", proxy.address) } else { direct.clone() };
-        Ok(Self { store, direct, redis: Some((redis, proxy)) })
+        let store = if row.nemesis.is_of_the_proxy() { server.url_at(proxy.address) } else { direct.clone() };
+        Ok(Self { store, direct, server: Some((server, proxy)) })
     }
 
     /// Disturbs the server or the way to it once, and leaves both as they were.
@@ -53,21 +54,21 @@ impl Server {
         ttl: Duration,
         history: &History,
     ) -> Result<(), Failure> {
-        let Some((redis, proxy)) = &mut self.redis else {
+        let Some((server, proxy)) = &mut self.server else {
             return Err(format!("{} needs a server", nemesis.name()).into());
         };
         std::thread::sleep(random.share(ttl, 20..60));
         let from = now();
         match nemesis {
             Nemesis::ServerPause => {
-                redis.signal(Signal::STOP)?;
+                server.pause()?;
                 std::thread::sleep(random.share(ttl, 20..200));
-                redis.signal(Signal::CONT)?;
+                server.resume()?;
             }
             Nemesis::ServerRestart | Nemesis::ServerForgets => {
-                redis.kill();
+                server.kill()?;
                 std::thread::sleep(random.share(ttl, 0..20));
-                redis.start_again()?;
+                server.start_again()?;
             }
             _ => {
                 let slow = random.share(ttl, 10..60);
