@@ -186,11 +186,11 @@ impl Drop for Server {
 
 /// Starts the program and waits until it answers.
 fn run(program: &dyn Program, place: &Place) -> Result<Running, Failure> {
-    let mut running = Running::start(&program.command(place)?, &place.directory)?;
+    let running = Running::start(&program.command(place)?, &place.directory)?;
     let started = Instant::now();
     loop {
         let asked = program.asks(place);
-        let has_ended = running.has_ended()?;
+        let has_ended = running.has_ended();
         let Err(error) = asked else {
             if !has_ended {
                 return Ok(running);
