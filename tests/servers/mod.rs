@@ -3,6 +3,8 @@
 //! Invariant: a server ends with the process that started it, however that ends.
 #![allow(dead_code, reason = "each binary that includes this uses its part")]
 
+#[cfg(target_os = "linux")]
+pub(crate) mod clock;
 mod running;
 
 #[cfg(feature = "redis")]
@@ -44,6 +46,24 @@ pub(crate) trait Program: Send {
 
     /// What a locker opens, for the server at this address or for a proxy before it.
     fn url(&self, address: SocketAddr) -> String;
+}
+
+impl Program for Box<dyn Program> {
+    fn command(&self, place: &Place) -> Result<Command, Failure> {
+        self.as_ref().command(place)
+    }
+
+    fn prepare(&self, place: &Place) -> Result<(), Failure> {
+        self.as_ref().prepare(place)
+    }
+
+    fn asks(&self, place: &Place) -> Result<(), Failure> {
+        self.as_ref().asks(place)
+    }
+
+    fn url(&self, address: SocketAddr) -> String {
+        self.as_ref().url(address)
+    }
 }
 
 /// Where a server is.

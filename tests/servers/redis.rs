@@ -12,18 +12,44 @@ use super::{Failure, Place, Program, found};
 #[derive(Debug, Default)]
 pub(crate) struct Redis {
     arguments: Vec<String>,
+    /// What a locker is told besides, at the end of the URL.
+    told: &'static str,
 }
 
 impl Redis {
     /// With these arguments besides. The first may be a configuration file.
     pub(crate) fn with(arguments: &[&str]) -> Self {
-        Self { arguments: arguments.iter().map(ToString::to_string).collect() }
+        Self { arguments: arguments.iter().map(ToString::to_string).collect(), told: "" }
     }
 
     /// Writes each step to disk before it answers. With `appendfsync everysec` it may answer first, and a crash
     /// then takes back what was answered.
     pub(crate) fn durable() -> Self {
         Self::with(&["--appendonly", "yes", "--appendfsync", "always"])
+    }
+
+    /// Removes any of its keys when its memory is full, as a cache is set up.
+    pub(crate) fn evicting() -> Self {
+        let arguments = ["--maxmemory", "4mb", "--maxmemory-policy", "allkeys-random"];
+        Self { told: "?allow_eviction=true", ..Self::with(&arguments) }
+    }
+
+    /// Gives it so many keys of 64 KiB besides.
+    pub(crate) fn fill(address: SocketAddr, count: usize) -> Result<(), Failure> {
+        const SIZE: usize = 64 * 1024;
+        let mut stream = TcpStream::connect(address)?;
+        for number in 0..count {
+            let key = format!("fill:{number}");
+            write!(stream, "*3\r\n$3\r\nSET\r\n${}\r\n{key}\r\n${SIZE}\r\n", key.len())?;
+            stream.write_all(&vec![b'x'; SIZE])?;
+            stream.write_all(b"\r\n")?;
+            let mut answer = [0; 5];
+            stream.read_exact(&mut answer)?;
+            if !answer.starts_with(b"+OK") {
+                return Err(String::from_utf8_lossy(&answer).into());
+            }
+        }
+        Ok(())
     }
 
     pub(crate) fn socket(directory: &Path) -> PathBuf {
@@ -60,7 +86,7 @@ impl Program for Redis {
     }
 
     fn url(&self, address: SocketAddr) -> String {
-        format!("redis://{address}")
+        format!("redis://{address}{}", self.told)
     }
 }
 

@@ -35,6 +35,7 @@ pub(crate) struct Part {
     pub(crate) nemesis: Nemesis,
     pub(crate) seed: u64,
     pub(crate) ttl: Duration,
+    pub(crate) lock_delay: Duration,
     pub(crate) until: u64,
     pub(crate) keys: usize,
     /// How many lockers, each on a thread and runtime of its own, and how many tasks each has.
@@ -56,7 +57,7 @@ pub(crate) fn run(part: &str) -> Result<(), Failure> {
     let lockers = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?
-        .block_on(stores::lockers(&part.store, part.lockers))?;
+        .block_on(stores::lockers(&part.store, part.lockers, part.lock_delay))?;
     let watched = monitor::is_inside(&part.store).then(|| {
         let (locker, directory, ttl) = (lockers[0].clone(), part.directory.clone(), part.ttl);
         monitor::start(&directory, ttl, move || async move { Ok(locker) })
@@ -158,9 +159,10 @@ impl Worker {
             // Longer than the lease, without a chance for anything else on this thread.
             Nemesis::Busy if random.percent(10) => random.share(ttl, 150..250),
             // Nothing can stop the body there when the lock is lost.
-            Nemesis::Pause | Nemesis::FileDelete | Nemesis::ServerForgets if random.percent(30) => {
+            nemesis if (nemesis == Nemesis::Pause || nemesis.takes_away()) && random.percent(30) => {
                 random.share(ttl, 5..20)
             }
+            Nemesis::ClockForwardDelay if random.percent(30) => random.share(ttl, 5..60),
             Nemesis::Kill if random.percent(30) && !blocking => random.share(ttl, 5..60),
             // Across a few renewals.
             Nemesis::Calm | Nemesis::Kill if random.percent(1) && !blocking => random.share(ttl, 100..130),

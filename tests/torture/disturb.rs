@@ -3,6 +3,8 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
+use lockattr::LockError;
+use lockattr::lease::RecordState;
 use rustix::process::Signal;
 
 use crate::Failure;
@@ -13,6 +15,7 @@ use crate::nemesis::Nemesis;
 use crate::process::Process;
 use crate::random::Random;
 use crate::register::Register;
+use crate::stores;
 
 /// How long clients may take to end.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -54,6 +57,7 @@ impl<'a> Field<'a> {
                 Nemesis::Kill => self.kill()?,
                 Nemesis::Pause => self.pause()?,
                 Nemesis::FileDelete => self.delete()?,
+                Nemesis::Force => self.force()?,
                 nemesis if nemesis.is_of_servers() => {
                     self.ground.disturb(nemesis, &mut self.random, self.part.ttl, self.history)?;
                 }
@@ -140,6 +144,26 @@ impl<'a> Field<'a> {
             let _ = fs::remove_file(format!("{path}{end}"));
         }
         self.history.write(&Event::Disturbed { how: "file deleted".to_owned(), from, to: now() });
+        Ok(())
+    }
+
+    /// Ends what is held, as an operator who takes its holder for dead.
+    fn force(&mut self) -> Result<(), Failure> {
+        let pause = self.random.share(self.part.ttl, 10..30);
+        self.sleep(pause)?;
+        let from = now();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let direct = self.ground.direct.clone();
+        runtime.block_on(async {
+            let operators = stores::lockers(&direct, 1, Duration::ZERO).await?;
+            for record in operators[0].list("k", None, 100).await? {
+                if let RecordState::Held { .. } = record.state {
+                    operators[0].force_release(record.key.as_ref(), record.token).await?;
+                }
+            }
+            Ok::<_, LockError>(())
+        })?;
+        self.history.write(&Event::Disturbed { how: "forced".to_owned(), from, to: now() });
         Ok(())
     }
 

@@ -20,12 +20,22 @@ pub(crate) enum Nemesis {
     Busy,
     /// The database's files are deleted while it is used.
     FileDelete,
+    /// An operator ends leases that are held.
+    Force,
     /// The server is stopped and goes on.
     ServerPause,
     /// The server is killed and started on what it has written to disk.
     ServerRestart,
     /// The server is killed and started with nothing.
     ServerForgets,
+    /// The server removes records, to have memory for others.
+    ServerEvicts,
+    /// The server's wall clock is set back, by up to an hour.
+    ClockBack,
+    /// The server's wall clock is set forward, by about a lease and more.
+    ClockForward,
+    /// The same by less than the lock delay.
+    ClockForwardDelay,
     /// Requests arrive, and their answers do not.
     ReplyLost,
     /// One way of the connection is slow.
@@ -36,10 +46,12 @@ pub(crate) enum Nemesis {
     Reset,
     /// The server's side of a connection is gone and the client's is not.
     HalfOpen,
+    /// Connections are reset, and what was asked there arrives later.
+    Late,
 }
 
 impl Nemesis {
-    pub(crate) const ALL: [(Self, &str); 17] = [
+    pub(crate) const ALL: [(Self, &str); 23] = [
         (Self::Calm, "calm"),
         (Self::Kill, "kill"),
         (Self::Pause, "pause"),
@@ -49,14 +61,20 @@ impl Nemesis {
         (Self::Fork, "fork"),
         (Self::Busy, "busy"),
         (Self::FileDelete, "file-delete"),
+        (Self::Force, "force"),
         (Self::ServerPause, "server-pause"),
         (Self::ServerRestart, "server-restart"),
         (Self::ServerForgets, "server-forgets"),
+        (Self::ServerEvicts, "server-evicts"),
+        (Self::ClockBack, "clock-back"),
+        (Self::ClockForward, "clock-forward"),
+        (Self::ClockForwardDelay, "clock-forward-delay"),
         (Self::ReplyLost, "reply-lost"),
         (Self::Delay, "delay"),
         (Self::BlackHole, "black-hole"),
         (Self::Reset, "reset"),
         (Self::HalfOpen, "half-open"),
+        (Self::Late, "late"),
     ];
 
     pub(crate) fn name(self) -> &'static str {
@@ -67,18 +85,36 @@ impl Nemesis {
         Self::ALL.iter().find(|(_, known)| *known == name).map(|(nemesis, _)| *nemesis)
     }
 
-    /// Whether it needs a server that can be reached through the proxy.
+    /// Whether it needs a server.
     pub(crate) fn is_of_servers(self) -> bool {
-        matches!(self, Self::ServerPause | Self::ServerRestart | Self::ServerForgets)
+        matches!(self, Self::ServerPause | Self::ServerRestart | Self::ServerForgets | Self::ServerEvicts)
+            || self.is_of_the_clock()
             || self.is_of_the_proxy()
     }
 
+    /// Whether it needs a server whose clock can be set.
+    pub(crate) fn is_of_the_clock(self) -> bool {
+        matches!(self, Self::ClockBack | Self::ClockForward | Self::ClockForwardDelay)
+    }
+
+    /// Whether it needs a server that can be reached through the proxy.
     pub(crate) fn is_of_the_proxy(self) -> bool {
-        matches!(self, Self::ReplyLost | Self::Delay | Self::BlackHole | Self::Reset | Self::HalfOpen)
+        matches!(
+            self,
+            Self::ReplyLost | Self::Delay | Self::BlackHole | Self::Reset | Self::HalfOpen | Self::Late
+        )
     }
 
     /// Whether it needs clients that are processes of their own.
     pub(crate) fn is_of_processes(self) -> bool {
         matches!(self, Self::Kill | Self::Pause)
+    }
+
+    /// Whether keys go to others while their holders cannot know it yet.
+    pub(crate) fn takes_away(self) -> bool {
+        matches!(
+            self,
+            Self::FileDelete | Self::ServerForgets | Self::ServerEvicts | Self::ClockForward | Self::Force
+        )
     }
 }

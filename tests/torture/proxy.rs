@@ -28,6 +28,8 @@ pub(crate) enum Weather {
     ResetAfterRequest,
     /// The next request is not forwarded, and the connection is reset.
     ResetBeforeRequest,
+    /// The connection is reset, and the next request arrives so much later.
+    DeliverLate(Duration),
     /// The server's side is closed, and the client's stays open.
     CloseServerSide,
 }
@@ -120,6 +122,17 @@ async fn requests(
                 false
             }
             Weather::ResetBeforeRequest => return End::Reset,
+            Weather::DeliverLate(delay) => {
+                if let Some(mut server) = server {
+                    buffer.truncate(count);
+                    tokio::spawn(async move {
+                        tokio::time::sleep(delay).await;
+                        // The server may have closed it meanwhile.
+                        let _ = server.write_all(&buffer).await;
+                    });
+                }
+                return End::Reset;
+            }
             Weather::DelayRequests(delay) => {
                 tokio::time::sleep(delay).await;
                 true

@@ -68,6 +68,11 @@ impl Row {
         Duration::from_secs(if gives_back { 4 } else { 1 })
     }
 
+    /// Asked of every locker.
+    pub(crate) fn lock_delay(self) -> Duration {
+        if self.nemesis == Nemesis::ClockForwardDelay { self.ttl() } else { Duration::ZERO }
+    }
+
     /// What this run breaks by itself; it is reported.
     pub(crate) fn may(self) -> &'static [Rule] {
         use Rule::{
@@ -90,7 +95,10 @@ impl Row {
             (_, Nemesis::Pause) => &[LostUpdate, FalseLoss, Failure],
             // A grant that comes in while its caller's thread is blocked may be over when it is looked at.
             (_, Nemesis::Busy) => &[Failure],
-            (_, Nemesis::FileDelete | Nemesis::ServerForgets) => &[Overlap, LostUpdate, FalseLoss, Failure],
+            (_, Nemesis::Force) => &[Overlap, LostUpdate, FalseLoss],
+            (_, nemesis) if nemesis.takes_away() => &[Overlap, LostUpdate, FalseLoss, Failure],
+            (_, Nemesis::ClockBack) => &[],
+            (_, Nemesis::ClockForwardDelay) => &[FalseLoss],
             (_, nemesis) if nemesis.is_of_servers() => &[FalseLoss, Failure],
             _ => &[],
         }
@@ -113,7 +121,7 @@ impl Row {
                 Fault::Panics => &[Rule::Undeclared],
             },
             (_, Nemesis::Pause) => &[Rule::LostUpdate],
-            (_, Nemesis::FileDelete | Nemesis::ServerForgets) => &[Rule::Overlap],
+            (_, nemesis) if nemesis.takes_away() => &[Rule::Overlap],
             _ => &[],
         }
     }
@@ -143,6 +151,7 @@ pub(crate) fn all() -> Vec<Row> {
         (Nemesis::Fork, 3),
         (Nemesis::Busy, 6),
         (Nemesis::FileDelete, 5),
+        (Nemesis::Force, 4),
     ] {
         rows.push(row(Kind::Sqlite, nemesis, seconds));
     }
@@ -155,14 +164,20 @@ pub(crate) fn all() -> Vec<Row> {
         (Nemesis::NoRuntime, 2),
         (Nemesis::Fork, 2),
         (Nemesis::Busy, 5),
+        (Nemesis::Force, 4),
         (Nemesis::ServerPause, 6),
         (Nemesis::ServerRestart, 6),
         (Nemesis::ServerForgets, 6),
+        (Nemesis::ServerEvicts, 6),
+        (Nemesis::ClockBack, 6),
+        (Nemesis::ClockForward, 6),
+        (Nemesis::ClockForwardDelay, 6),
         (Nemesis::ReplyLost, 6),
         (Nemesis::Delay, 6),
         (Nemesis::BlackHole, 6),
         (Nemesis::Reset, 6),
         (Nemesis::HalfOpen, 6),
+        (Nemesis::Late, 6),
     ] {
         rows.push(row(Kind::Redis, nemesis, seconds));
     }

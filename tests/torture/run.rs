@@ -36,7 +36,7 @@ pub(crate) fn run(row: Row, seed: u64, seconds: u64, keep: bool) -> Result<Repor
         let locker = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()?
-            .block_on(async { stores::lockers(&direct, 1).await })?;
+            .block_on(async { stores::lockers(&direct, 1, Duration::ZERO).await })?;
         Some(monitor::start(directory.path(), row.ttl(), move || async move { Ok(locker[0].clone()) })?)
     };
     let part = Part {
@@ -47,6 +47,7 @@ pub(crate) fn run(row: Row, seed: u64, seconds: u64, keep: bool) -> Result<Repor
         nemesis: row.nemesis,
         seed: 0,
         ttl: row.ttl(),
+        lock_delay: row.lock_delay(),
         until: (Moment::now() + Duration::from_secs(seconds)).as_nanos(),
         keys: KEYS,
         lockers: if inside { CLIENTS } else { 1 },
