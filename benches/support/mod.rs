@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// The median time of one cycle for each of the ways, their rounds taken in turn.
+/// The time of one cycle in each of the ways, their rounds taken in turn.
 pub(crate) struct Table {
     names: Vec<&'static str>,
     rounds: Vec<Vec<Duration>>,
@@ -26,19 +26,21 @@ impl Table {
         self.rounds[way].push(cycle);
     }
 
+    /// Prints medians, between which times half of the rounds lie, and the medians' ratio to the first way's.
     pub(crate) fn print(mut self, title: &str) {
         println!("\n{title}");
-        let medians: Vec<Duration> = self
-            .rounds
-            .iter_mut()
-            .map(|rounds| {
-                rounds.sort_unstable();
-                rounds[rounds.len() / 2]
-            })
-            .collect();
-        for (name, median) in self.names.iter().zip(&medians) {
-            let ratio = median.as_secs_f64() / medians[0].as_secs_f64();
-            println!("  {name:<28} {median:>10.2?}   {ratio:>5.2} x");
+        for rounds in &mut self.rounds {
+            rounds.sort_unstable();
+        }
+        let share = |way: usize, quarters: usize| {
+            let rounds = &self.rounds[way];
+            rounds[(rounds.len() * quarters / 4).min(rounds.len() - 1)]
+        };
+        let first = share(0, 2).as_secs_f64();
+        for (way, name) in self.names.iter().enumerate() {
+            let (low, median, high) = (share(way, 1), share(way, 2), share(way, 3));
+            let ratio = median.as_secs_f64() / first;
+            println!("  {name:<44} {median:>10.2?}   {ratio:>5.2} x   ({low:.2?} to {high:.2?})");
         }
     }
 }
