@@ -56,6 +56,7 @@ arguments! {
     release = "release",
     min_hold = "min_hold",
     max_hold = "max_hold",
+    once_per = "once_per",
     lease = "lease",
     locker = "locker",
     krate = "crate",
@@ -82,6 +83,8 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("extend", "renew"),
     ("at_least", "min_hold"),
     ("at_most", "max_hold"),
+    ("every", "once_per"),
+    ("window", "once_per"),
     ("guard", "lease"),
 ];
 

@@ -3,11 +3,10 @@
 //! Invariant: a `Plan` is right as far as tokens can tell; expanding it cannot fail.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens, quote};
-use syn::{Expr, LitBool};
+use syn::Expr;
 
 use crate::args::{Args, Given, Value};
 use crate::diag::Errors;
@@ -16,6 +15,7 @@ use crate::names::{self, Names};
 use crate::value::{self, Time};
 
 mod keys;
+mod settings;
 pub(crate) use keys::{Key, Rendered, free};
 
 /// What is to be generated.
@@ -47,15 +47,12 @@ pub(crate) enum OnBusy {
     Value(Expr),
 }
 
-const SHORTEST: Duration = Duration::from_millis(100);
-const LONGEST: Duration = Duration::from_hours(24);
-
 impl Plan {
     /// Judges everything; what is wrong goes into `errors`, and the plan is of no use then.
     pub(crate) fn new(args: Args, item: Item, errors: &mut Errors) -> Self {
         let names = Names::of(&item);
         let keys = keys::keys(&args, &names, errors);
-        let settings = settings(&args, errors);
+        let settings = settings::settings(&args, &keys, errors);
         let on_busy = on_busy(args.on_busy, errors);
         let panics = one_of(args.on_error, ["return", "panic"], errors) == Some("panic");
         let detached = one_of(args.release, ["awaited", "detached"], errors) == Some("detached");
@@ -164,105 +161,6 @@ fn krate(given: Option<Given>, errors: &mut Errors) -> TokenStream {
     }
     errors.on(&expr, "`crate` takes the path of lockattr: `crate = my_facade::lockattr`");
     quote!(::lockattr)
-}
-
-fn settings(args: &Args, errors: &mut Errors) -> Vec<Setting> {
-    let mut settings = Vec::new();
-    let bounds = |name: &str, known: Duration| match name {
-        "expires" if known.is_zero() => Some("`expires` must be more than zero"),
-        "expires" if known < SHORTEST => {
-            Some("`expires` must be at least 100 ms: a shorter lease ends before its renewal arrives")
-        }
-        "expires" if known > LONGEST => {
-            Some("`expires` must be at most 24 h; a lock that is renewed is kept for as long as it is held")
-        }
-        "max_hold" if known.is_zero() => Some("`max_hold` must be more than zero; leave it out for no limit"),
-        _ => None,
-    };
-    let given = [
-        ("expires", &args.expires),
-        ("wait", &args.wait),
-        ("min_hold", &args.min_hold),
-        ("max_hold", &args.max_hold),
-    ];
-    let mut known = Vec::new();
-    for (name, given) in given {
-        let Some(given) = given else { continue };
-        let Value::Expr(expr) = &given.value else {
-            if matches!(given.value, Value::Flag) {
-                errors.on(&given.name, format!("`{name}` needs a value: `{name} = 60`"));
-            }
-            continue;
-        };
-        if name == "wait" && value::text(expr).is_some_and(|text| text.value() == "forever") {
-            settings.push(Setting { name: "wait_forever", time: None });
-            continue;
-        }
-        match value::time(name, expr) {
-            Ok(time) => {
-                if let Time::Known(duration) = &time {
-                    known.push((name, *duration));
-                    if let Some(message) = bounds(name, *duration) {
-                        errors.on(expr, message);
-                    }
-                }
-                settings.push(Setting { name, time: Some(time) });
-            }
-            Err(message) => errors.on(expr, message),
-        }
-    }
-    contradiction(&known, args, errors);
-    if !renew(args.renew.as_ref(), errors) {
-        settings.push(Setting { name: "no_renewal", time: None });
-    }
-    settings.extend(on_lost(args, errors));
-    settings
-}
-
-/// Reports a minimum hold above the maximum.
-fn contradiction(known: &[(&str, Duration)], args: &Args, errors: &mut Errors) {
-    let get = |name| known.iter().find(|(known, _)| *known == name).map(|(_, duration)| *duration);
-    if let (Some(min), Some(max), Some(given)) = (get("min_hold"), get("max_hold"), &args.min_hold)
-        && min > max
-    {
-        errors.on(&given.name, "`min_hold` is more than `max_hold`");
-    }
-}
-
-fn renew(given: Option<&Given>, errors: &mut Errors) -> bool {
-    match given.map(|given| &given.value) {
-        Some(Value::Expr(expr)) => {
-            if let Expr::Lit(syn::ExprLit { lit: syn::Lit::Bool(LitBool { value, .. }), .. }) =
-                value::peeled(expr)
-            {
-                return *value;
-            }
-            errors.on(expr, "`renew` is `true` or `false`; alone it means `true`");
-            true
-        }
-        _ => true,
-    }
-}
-
-fn on_lost(args: &Args, errors: &mut Errors) -> Option<Setting> {
-    let given = args.on_lost.as_ref()?;
-    let word = match &given.value {
-        Value::Expr(expr) => value::word(expr),
-        Value::Flag => None,
-        Value::Wrong => return None,
-    };
-    match word.as_deref() {
-        Some("cancel") => None,
-        Some("continue") => Some(Setting { name: "continue_on_loss", time: None }),
-        _ => {
-            let message = "`on_lost` is `cancel` or `continue`";
-            match &given.value {
-                Value::Expr(expr) => errors.on(expr, message),
-                _ => errors.on(&given.name, message),
-            }
-            None
-        }
-    }
 }
 
 fn used(

@@ -45,6 +45,9 @@ pub struct LockOptions {
     pub min_hold: Option<Duration>,
     /// Give the lock up after this long, however the work goes. None by default.
     pub max_hold: Option<Duration>,
+    /// Grant the key at most once in each window of this length, which the store's wall clock counts from 1970
+    /// in UTC: 1 ms to 366 days, for one key. None by default.
+    pub once_per: Option<Duration>,
     /// What the record calls the holder; the template of the key by default.
     pub label: Option<String>,
 }
@@ -58,6 +61,7 @@ impl Default for LockOptions {
             on_lost: OnLost::Cancel,
             min_hold: None,
             max_hold: None,
+            once_per: None,
             label: None,
         }
     }

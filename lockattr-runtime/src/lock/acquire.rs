@@ -147,7 +147,7 @@ impl Locker {
         let locked = || plan.names[0].clone();
         let ticket = shared
             .queues
-            .join(Arc::clone(&plan.keys), self.max_waiters)
+            .join(plan.line(), self.max_waiters)
             .map_err(|waiting| LockError::QueueFull { locked: locked(), waiting })?;
         shared.tell_population();
         watch::start(shared);

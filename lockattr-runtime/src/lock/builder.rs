@@ -63,6 +63,29 @@ impl LockBuilder {
         self
     }
 
+    /// Grants the key at most once in each window of this length, by the store's wall clock: whoever asks again
+    /// in the same window finds it taken until the window ends, however the first work went. None by default;
+    /// 1 ms to 366 days.
+    ///
+    /// Windows are counted from 1970 in UTC: with 24 hours they begin at midnight there. A crash uses up its
+    /// window. It is for one key, and for stores that support it; others are
+    /// [`LockError::Unsupported`].
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use lockattr_runtime::{Locker, LockError, store::MemoryStore};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
+    /// let locker = Locker::new(MemoryStore::new());
+    /// let yearly = || locker.lock("billing").once_per(Duration::from_hours(366 * 24)).try_acquire();
+    /// assert!(yearly().await?.is_some());
+    /// assert!(yearly().await?.is_none());
+    /// # Ok(()) }
+    /// ```
+    pub fn once_per(mut self, window: Duration) -> Self {
+        self.options.once_per = Some(window);
+        self
+    }
+
     /// What the record calls this holder. By default the key as it was written, or the attribute's template.
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.options.label = Some(label.into());

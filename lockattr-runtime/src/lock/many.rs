@@ -16,6 +16,9 @@ use crate::term::Terms;
 const MOST_KEYS: usize = 64;
 const SHORTEST: Duration = Duration::from_millis(100);
 const LONGEST: Duration = Duration::from_hours(24);
+/// Shortest window of `once_per`: some stores count in milliseconds.
+const SHORTEST_WINDOW: Duration = Duration::from_millis(1);
+const LONGEST_WINDOW: Duration = Duration::from_hours(366 * 24);
 
 /// A checked request.
 pub(crate) struct Plan {
@@ -23,6 +26,7 @@ pub(crate) struct Plan {
     pub(crate) keys: KeySet,
     pub(crate) terms: Terms,
     lock_delay: Duration,
+    once_per: Option<Duration>,
     holder: Arc<Holder>,
 }
 
@@ -51,6 +55,9 @@ impl Plan {
             return Err(LockError::InvalidOptions { locked: first, reason });
         }
         let ttl = ttl(locker, &first, options)?;
+        if let Some(window) = options.once_per {
+            check_window(locker, &first, window, keyed.len())?;
+        }
         let label = options.label.clone().unwrap_or_else(|| first.template().to_owned());
         let (keys, names): (Vec<_>, Vec<_>) = keyed.into_iter().unzip();
         let host = &locker.shared.host;
@@ -59,8 +66,18 @@ impl Plan {
             keys: keys.into(),
             terms: Terms { ttl, renews: options.renew, max_hold: options.max_hold },
             lock_delay: locker.lock_delay,
+            once_per: options.once_per,
             holder: Arc::new(Holder::new(host.host.clone(), host.pid, label)),
         })
+    }
+
+    /// The line in which this process waits for it. Who waits for a window has one of its own, so that it keeps
+    /// nobody back who asks for none; no key has a control character.
+    pub(crate) fn line(&self) -> KeySet {
+        match self.once_per {
+            Some(_) => self.keys.iter().map(|key| Arc::from(format!("{key}\0"))).collect(),
+            None => Arc::clone(&self.keys),
+        }
     }
 
     /// The leases for one owner.
@@ -70,6 +87,7 @@ impl Plan {
             .map(|key| {
                 let mut lease = Lease::new(Arc::clone(key), owner, self.terms.ttl);
                 lease.lock_delay = self.lock_delay;
+                lease.once_per = self.once_per;
                 lease.holder = Arc::clone(&self.holder);
                 lease
             })
@@ -112,4 +130,23 @@ fn ttl(locker: &Locker, name: &Locked, options: &LockOptions) -> Result<Duration
         )));
     }
     Ok(ttl)
+}
+
+fn check_window(locker: &Locker, name: &Locked, window: Duration, keys: usize) -> Result<(), LockError> {
+    let invalid = |reason: String| LockError::InvalidOptions { locked: name.clone(), reason };
+    if window < SHORTEST_WINDOW || window > LONGEST_WINDOW {
+        return Err(invalid(format!("`once_per` is {window:?}, and must be 1 ms to 366 days")));
+    }
+    if keys > 1 {
+        // Those that are given back because another was taken would have used up their windows.
+        return Err(invalid(format!("`once_per` is for one key, and {keys} were given")));
+    }
+    if !locker.shared.store.supports(Feature::OncePer) {
+        return Err(LockError::Unsupported {
+            locked: name.clone(),
+            feature: "`once_per`",
+            store: locker.shared.store.name(),
+        });
+    }
+    Ok(())
 }

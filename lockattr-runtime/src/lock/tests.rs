@@ -20,6 +20,7 @@ mod observed;
 mod shutdown;
 mod threads;
 mod waiting;
+mod windows;
 
 const SECOND: Duration = Duration::from_secs(1);
 

@@ -110,6 +110,24 @@ fn min_hold_keeps_the_key_taken() {
 }
 
 #[test]
+fn a_window_has_one_call() {
+    #[distributed_lock(key = "options-window:{id}", once_per = "366d", on_busy = skip)]
+    async fn yearly(id: u8) -> Result<Option<u8>, LockError> {
+        Ok(Some(id))
+    }
+    #[distributed_lock(key = "options-window:given", once_per = window)]
+    async fn given(window: Duration) -> Result<(), LockError> {
+        Ok(())
+    }
+    assert_eq!(run(yearly(1)).unwrap(), Some(1));
+    assert_eq!(run(yearly(1)).unwrap(), None);
+    assert_eq!(run(yearly(2)).unwrap(), Some(2));
+    run(given(Duration::from_hours(24 * 366))).unwrap();
+    assert!(run(given(Duration::from_hours(24 * 366))).unwrap_err().is_busy());
+    assert!(matches!(run(given(Duration::ZERO)), Err(LockError::InvalidOptions { .. })));
+}
+
+#[test]
 fn the_lease_is_seen_under_its_name() {
     #[distributed_lock(key = "options-lease:{id}", lease = lease)]
     async fn go(id: u8) -> Result<u64, LockError> {
