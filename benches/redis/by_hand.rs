@@ -8,6 +8,13 @@ const TTL: u64 = 60_000;
 const RETENTION: u64 = 7 * 24 * 60 * 60 * 1000;
 const CHANNEL: &str = "lockattr:freed:0";
 
+/// A script of the store, of the parts that it is made of.
+macro_rules! script {
+    ($($part:literal)+) => {
+        concat!($(include_str!(concat!("../../lockattr-runtime/src/store/redis/lua/", $part, ".lua"))),+)
+    };
+}
+
 /// Sends the store's own scripts, with the arguments of the store.
 #[derive(Clone)]
 pub(crate) struct SameScripts {
@@ -19,14 +26,8 @@ pub(crate) struct SameScripts {
 impl SameScripts {
     pub(crate) async fn connect(client: &Client) -> Self {
         let mut connection = connected(client).await;
-        let acquire = concat!(
-            include_str!("../../lockattr-runtime/src/store/redis/lua/free.lua"),
-            include_str!("../../lockattr-runtime/src/store/redis/lua/acquire.lua")
-        );
-        let release = concat!(
-            include_str!("../../lockattr-runtime/src/store/redis/lua/free.lua"),
-            include_str!("../../lockattr-runtime/src/store/redis/lua/release.lua")
-        );
+        let acquire = script!("now" "free" "acquire");
+        let release = script!("now" "free" "release");
         let (acquire, release) = (load(&mut connection, acquire).await, load(&mut connection, release).await);
         Self { connection, acquire, release }
     }
@@ -36,13 +37,13 @@ impl SameScripts {
         let (owner, holder) = (owner(), format!("{}\n{}\n{}", "host", 4711, key));
         let mut acquire = redis::cmd("EVALSHA");
         acquire.arg(self.acquire).arg(1).arg(&key).arg(RETENTION).arg(CHANNEL).arg(&owner);
-        acquire.arg(TTL * 1000).arg(0).arg(1).arg(0).arg(0).arg(holder);
+        acquire.arg(TTL * 1000).arg(holder).arg("");
         let answer = connection.send_packed_command(&acquire).await.expect("the server answers");
-        assert!(matches!(&answer, Value::Array(items) if items[0] == Value::Int(1)), "{answer:?}");
+        assert!(matches!(answer, Value::Int(token) if token > 0), "{answer:?}");
         let mut release = redis::cmd("EVALSHA");
         release.arg(self.release).arg(1).arg(&key).arg(RETENTION).arg(CHANNEL).arg(0).arg(&owner);
         let answer = connection.send_packed_command(&release).await.expect("the server answers");
-        assert_eq!(answer, Value::Array(vec![Value::Int(1)]));
+        assert_eq!(answer, Value::Int(1));
     }
 }
 

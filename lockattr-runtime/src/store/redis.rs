@@ -2,7 +2,7 @@
 //!
 //! A record's fields: `lockattr` the last token given out, `owner` of the last grant and `previous` the one
 //! before, `expires` (below zero: free since then), `ttl`, `granted`, `window` until when `once_per` forbids
-//! another grant, and `holder` (missing: nobody's, kept by a minimum hold). All times are microseconds of the
+//! another grant (missing where nobody asked for that), and `holder` (missing: nobody's, kept by a minimum hold). All times are microseconds of the
 //! server's clock since 1970.
 //!
 //! Invariants: a verb is one script, so one atomic step. What is held, kept or in an open window has no key
@@ -21,7 +21,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use redis::{Client, Cmd};
+use redis::{Client, Cmd, Value};
 
 use self::connection::Connection;
 pub use self::options::RedisOptions;
@@ -109,14 +109,11 @@ impl RedisStore {
                 answers::put_lease(command, lease);
             }
         };
-        answers::acquired(&self.0.run(&ACQUIRE, fill).await?)
+        answers::acquired(&self.0.run(&ACQUIRE, fill).await?, leases)
     }
 
-    async fn release_all(
-        &self,
-        leases: &[Lease],
-        keep: Option<Duration>,
-    ) -> Result<Vec<Released>, StoreError> {
+    /// Answers with a list, but for one lease alone.
+    async fn release_all(&self, leases: &[Lease], keep: Option<Duration>) -> Result<Value, StoreError> {
         let fill = |command: &mut Cmd| {
             put_keys(command, leases.iter().map(|lease| &*lease.key));
             answers::put_ending(command, self.0.channel());
@@ -125,7 +122,7 @@ impl RedisStore {
                 answers::put_owner(command, lease);
             }
         };
-        answers::released(&self.0.run(&RELEASE, fill).await?)
+        self.0.run(&RELEASE, fill).await
     }
 
     async fn look(&self, keys: &[Arc<str>]) -> Result<Vec<Record>, StoreError> {
@@ -212,8 +209,7 @@ impl Store for RedisStore {
     }
 
     async fn release(&self, lease: &Lease, keep: Option<Duration>) -> Result<Released, StoreError> {
-        let answers = self.release_all(std::slice::from_ref(lease), keep).await?;
-        answers.first().copied().ok_or_else(answers::unexpected)
+        answers::released(&self.release_all(std::slice::from_ref(lease), keep).await?)
     }
 
     async fn acquire_many(&self, leases: &[Lease]) -> Result<AcquiredMany, StoreError> {
@@ -233,7 +229,7 @@ impl Store for RedisStore {
         if leases.len() < 2 || self.0.is_cluster() {
             return release_one_by_one(self, leases, keep).await;
         }
-        self.release_all(leases, keep).await
+        answers::released_all(&self.release_all(leases, keep).await?)
     }
 
     async fn inspect(&self, key: &str) -> Result<Option<Record>, StoreError> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use redis::{Cmd, Value};
+use redis::{Cmd, RedisWrite as _, Value};
 
 use crate::lease::{AcquiredMany, FencingToken, Holder, Lease, Record, RecordState, Released, Renewed};
 use crate::store::StoreError;
@@ -24,13 +24,16 @@ pub(super) fn put_owner(command: &mut Cmd, lease: &Lease) {
 /// Appends what one lease asks for.
 pub(super) fn put_lease(command: &mut Cmd, lease: &Lease) {
     put_owner(command, lease);
-    command
-        .arg(micros(lease.ttl))
-        .arg(micros_up(lease.lock_delay))
-        .arg(lease.tokens.max(1))
-        .arg(lease.token_floor.unwrap_or_default())
-        .arg(lease.once_per.map_or(0, |window| micros(window).max(1)))
-        .arg(written(&lease.holder));
+    command.arg(micros(lease.ttl));
+    put_holder(command, &lease.holder);
+    let (delay, tokens) = (micros_up(lease.lock_delay), lease.tokens.max(1));
+    let floor = lease.token_floor.unwrap_or_default();
+    let window = lease.once_per.map_or(0, |window| micros(window).max(1));
+    if (delay, tokens, floor, window) == (0, 1, 0, 0) {
+        command.arg("");
+    } else {
+        command.write_arg_fmt(format_args!("{delay} {tokens} {floor} {window}"));
+    }
 }
 
 pub(super) fn micros(span: Duration) -> u64 {
@@ -43,8 +46,13 @@ pub(super) fn micros_up(span: Duration) -> u64 {
 }
 
 /// Host, process and label, each on a line of its own, the last one as it is.
-fn written(holder: &Holder) -> String {
-    format!("{}\n{}\n{}", holder.host.replace('\n', " "), holder.pid, holder.label)
+fn put_holder(command: &mut Cmd, holder: &Holder) {
+    let Holder { host, pid, label } = holder;
+    if host.contains('\n') {
+        command.write_arg_fmt(format_args!("{}\n{pid}\n{label}", host.replace('\n', " ")));
+    } else {
+        command.write_arg_fmt(format_args!("{host}\n{pid}\n{label}"));
+    }
 }
 
 fn read(text: &str) -> Arc<Holder> {
@@ -54,7 +62,11 @@ fn read(text: &str) -> Arc<Holder> {
     Arc::new(Holder::new(host, pid.parse().unwrap_or_default(), label))
 }
 
-pub(super) fn acquired(answer: &Value) -> Result<AcquiredMany, StoreError> {
+pub(super) fn acquired(answer: &Value, leases: &[Lease]) -> Result<AcquiredMany, StoreError> {
+    if let (Value::Int(token), [lease]) = (answer, leases) {
+        let tokens = vec![FencingToken::new(positive(*token)?)];
+        return Ok(AcquiredMany::Granted { tokens, remaining: Duration::from_micros(micros(lease.ttl)) });
+    }
     let items = array(answer)?;
     let index = |items: &[Value]| Ok::<_, StoreError>(size(number(items, 1)?)?.saturating_sub(1));
     match first(items)? {
@@ -88,16 +100,17 @@ pub(super) fn renewed(answer: &Value) -> Result<Renewed, StoreError> {
     }
 }
 
-pub(super) fn released(answer: &Value) -> Result<Vec<Released>, StoreError> {
-    array(answer)?
-        .iter()
-        .map(|code| match code {
-            Value::Int(1) => Ok(Released::Released),
-            Value::Int(2) => Ok(Released::AlreadyReleased),
-            Value::Int(0) => Ok(Released::NotHeld),
-            _ => Err(unexpected()),
-        })
-        .collect()
+pub(super) fn released_all(answer: &Value) -> Result<Vec<Released>, StoreError> {
+    array(answer)?.iter().map(released).collect()
+}
+
+pub(super) fn released(code: &Value) -> Result<Released, StoreError> {
+    match code {
+        Value::Int(1) => Ok(Released::Released),
+        Value::Int(2) => Ok(Released::AlreadyReleased),
+        Value::Int(0) => Ok(Released::NotHeld),
+        _ => Err(unexpected()),
+    }
 }
 
 /// The records among `keys`.

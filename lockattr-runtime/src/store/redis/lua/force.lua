@@ -1,8 +1,6 @@
 -- Ends the lease that has this token. ARGV: retention, channel, token. Answers 1, or 0: it has another.
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
-local r = redis.call('HMGET', KEYS[1], 'lockattr', 'expires', 'window')
+local r = call('HMGET', KEYS[1], 'lockattr', 'expires', 'window')
 if r[1] ~= ARGV[3] or tonumber(r[2]) <= 0 then return 0 end
-free(KEYS[1], r[3], now)
-redis.call('HSET', KEYS[1], 'lockattr', string.format('%.0f', r[1] + 1))
+free(KEYS[1], r[3])
+call('HSET', KEYS[1], 'lockattr', string.format('%.0f', r[1] + 1))
 return 1

@@ -1,12 +1,12 @@
 -- Ends what a record says, and tells those who wait. Its first command takes no memory, so that Redis lets the
 -- others run when memory is full ("Scripts in low-memory conditions" in its documentation).
 -- ARGV[1] is the retention in milliseconds, ARGV[2] the channel.
-local function free(key, window, now)
+local function free(key, window)
   if window and tonumber(window) > now then
-    redis.call('PERSIST', key)
+    call('PERSIST', key)
   else
-    redis.call('PEXPIRE', key, ARGV[1])
+    call('PEXPIRE', key, ARGV[1])
   end
-  redis.call('HSET', key, 'expires', string.format('%.0f', -now))
+  call('HSET', key, 'expires', '-' .. at)
   redis.pcall('PUBLISH', ARGV[2], key)
 end

@@ -1,7 +1,5 @@
 -- What each key is: token, time left (0 when it is free), age and holder (empty when nobody holds it); nil for
 -- what is no record of ours.
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
 local answers = {}
 for i, key in ipairs(KEYS) do
   local r = redis.pcall('HMGET', key, 'lockattr', 'expires', 'ttl', 'granted', 'holder')
