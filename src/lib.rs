@@ -2,8 +2,8 @@
 #![forbid(unsafe_code)]
 
 pub use lockattr_runtime::{
-    Guard, Held, LockBuilder, LockError, LockOptions, Locked, Locker, LossCause, OnLost, Step, Wait, install,
-    lease, shutdown, store,
+    FenceGate, Guard, Held, LockBuilder, LockError, LockOptions, Locked, Locker, LossCause, OnLost,
+    StaleToken, Step, Wait, current, holds, install, lease, shutdown, store,
 };
 
 #[doc = include_str!("distributed_lock.md")]
@@ -31,6 +31,46 @@ macro_rules! key {
     };
 }
 
+/// Panics unless the body that is running, or one around it, holds the lock on this key: for code that must
+/// only be called under it.
+///
+/// It takes one template, and makes of it the key that [`distributed_lock`](macro@distributed_lock) makes of the
+/// same template; names are whatever is in scope. Like `assert!` it is checked in release builds too. Which code
+/// is the body, [`current`] says; [`holds`] asks without a panic.
+///
+/// ```
+/// use lockattr::{LockError, Locker, assert_locked, distributed_lock, store::MemoryStore};
+///
+/// async fn post(account: u64, cents: i64) {
+///     assert_locked!("account:{account}");
+/// }
+///
+/// #[distributed_lock(keys = ["account:{from}", "account:{to}"])]
+/// async fn transfer(from: u64, to: u64, cents: i64) -> Result<(), LockError> {
+///     post(from, -cents).await;
+///     post(to, cents).await;
+///     Ok(())
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// lockattr::install(Locker::new(MemoryStore::new()));
+/// transfer(1, 2, 100).await.unwrap();
+/// # }
+/// ```
+///
+/// # Panics
+///
+/// When the key is not held, or was and is lost. The text says by their templates what is held.
+#[macro_export]
+macro_rules! assert_locked {
+    ($($template:tt)*) => {
+        $crate::__assert_locked!($crate::__private; $($template)*)
+    };
+}
+
+#[doc(hidden)]
+pub use lockattr_macros::assert_locked as __assert_locked;
 #[doc(hidden)]
 pub use lockattr_macros::key as __key;
 #[doc(hidden)]

@@ -30,7 +30,14 @@ pub fn distributed_lock(arguments: TokenStream, item: TokenStream) -> TokenStrea
 #[doc(hidden)]
 #[proc_macro]
 pub fn key(input: TokenStream) -> TokenStream {
-    key_macro::expand(input.into()).into()
+    key_macro::key(input.into()).into()
+}
+
+/// See `lockattr::assert_locked!`, which passes its own path in front.
+#[doc(hidden)]
+#[proc_macro]
+pub fn assert_locked(input: TokenStream) -> TokenStream {
+    key_macro::assert_locked(input.into()).into()
 }
 
 /// The three stages. After a mistake the item is still there, so that nothing else is reported about it.

@@ -200,7 +200,7 @@ proptest! {
     fn the_macro_for_keys_never_panics(template in broken(ARGUMENTS), is_literal in any::<bool>(), literal in Just("\"a:{id}\"")) {
         let path = tokens("lockattr::__private;");
         let template = if is_literal { tokens(literal) } else { template };
-        crate::key_macro::expand(path.into_iter().chain(template).collect());
+        crate::key_macro::key(path.into_iter().chain(template).collect());
     }
 
     #[test]

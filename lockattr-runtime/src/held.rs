@@ -243,6 +243,11 @@ impl Held {
         self.0.names.iter().map(Locked::key)
     }
 
+    /// What is locked, in the order of the keys.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &Locked> {
+        self.0.names.iter()
+    }
+
     /// How long the lock may still be believed without a renewal; zero once it is lost or given back.
     #[must_use]
     pub fn remaining(&self) -> Duration {

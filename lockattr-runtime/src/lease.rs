@@ -7,6 +7,9 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
+mod token;
+pub use token::{FencingToken, InvalidToken};
+
 /// The identity of one acquisition: 128 bits, random by the operating system, never used again.
 ///
 /// It is a capability: who knows it can renew and release. Its `Debug` form therefore shows nothing.
@@ -36,40 +39,6 @@ impl Owner {
 impl fmt::Debug for Owner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Owner(..)")
-    }
-}
-
-/// A number that grows with every grant of a key: over release, expiry, restart and loss of data.
-///
-/// Give it to the resource you protect and let that refuse a smaller one than it has seen
-/// (M. Kleppmann, "How to do distributed locking", 2016): it is the only protection that survives a
-/// paused process. Tokens of different stores must not be compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct FencingToken(u64);
-
-impl FencingToken {
-    /// The token with this number.
-    #[must_use]
-    pub const fn new(number: u64) -> Self {
-        Self(number)
-    }
-
-    /// The number, for the wire. It is below 2^53 until the year 2255, so doubles carry it exactly.
-    #[must_use]
-    pub const fn get(self) -> u64 {
-        self.0
-    }
-}
-
-impl fmt::Display for FencingToken {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl From<FencingToken> for u64 {
-    fn from(token: FencingToken) -> Self {
-        token.0
     }
 }
 

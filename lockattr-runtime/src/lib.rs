@@ -5,6 +5,7 @@
 pub mod conformance;
 mod env;
 mod error;
+mod fence;
 mod held;
 mod keeper;
 mod key;
@@ -21,8 +22,9 @@ mod term;
 mod time;
 
 pub use error::{LockError, Locked, LossCause, Step};
+pub use fence::{FenceGate, StaleToken};
 pub use held::Held;
-pub use lock::{Guard, LockBuilder, Locker, shutdown};
+pub use lock::{Guard, LockBuilder, Locker, current, holds, shutdown};
 pub use options::{LockOptions, OnLost, Wait};
 pub use registry::install;
 #[doc(hidden)]

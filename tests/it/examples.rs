@@ -35,7 +35,7 @@ fn every_example_is_run_here() {
         .map(|entry| entry.expect("an entry").path().file_stem().expect("a name").to_owned())
         .collect();
     found.sort();
-    assert_eq!(found, ["axum", "cron", "fencing", "guard", "quickstart"]);
+    assert_eq!(found, ["axum", "cron", "fencing", "fencing_sql", "guard", "quickstart"]);
 }
 
 #[test]
@@ -63,6 +63,19 @@ fn fencing_refuses_the_stale_write() {
         "{lines:?}"
     );
     assert!(lines[2].contains("it was lost"), "{lines:?}");
+}
+
+#[test]
+fn fencing_sql_refuses_the_stale_statement() {
+    assert_eq!(
+        lines("fencing_sql"),
+        [
+            "100 cents under the lock: true",
+            "50 cents under the lock: true",
+            "the first writer comes back: false",
+            "balance: 150",
+        ]
+    );
 }
 
 #[test]

@@ -5,12 +5,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The modules of the runtime, lowest first, and which of the others each may name.
-const MAY_USE: [(&str, &[&str]); 15] = [
+const MAY_USE: [(&str, &[&str]); 16] = [
     // Values.
     ("time", &[]),
     ("lease", &[]),
     ("options", &[]),
     ("key", &[]),
+    ("fence", &["lease"]),
     ("error", &["lease", "store"]),
     ("term", &["error", "time"]),
     // What the machine gives.

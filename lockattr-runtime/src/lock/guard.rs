@@ -57,8 +57,7 @@ pub struct Guard {
 impl Guard {
     pub(crate) fn new(shared: &Arc<Shared>, tenure: Tenure, options: &LockOptions) -> Self {
         let tenure = Arc::new(tenure);
-        let keys = tenure.leases.iter().map(|lease| Arc::clone(&lease.key)).zip(tenure.names.iter().cloned());
-        let frame = Frame::new(shared.store_id(), keys.collect());
+        let frame = Frame::new(shared.store_id(), Held(Arc::clone(&tenure)));
         let span = observe::holding(&tenure, shared.store.name());
         let guard = Self {
             shared: Arc::clone(shared),

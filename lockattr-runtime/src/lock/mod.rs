@@ -25,6 +25,8 @@ use std::time::Duration;
 
 pub use builder::LockBuilder;
 pub use guard::Guard;
+pub(crate) use scope::all as held_by_body;
+pub use scope::{current, holds};
 #[cfg(feature = "testing")]
 pub(crate) use shared::either;
 pub use shutdown::shutdown;

@@ -7,24 +7,25 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use crate::error::Locked;
+use crate::held::Held;
 
 thread_local! {
     static CURRENT: RefCell<Option<Arc<Frame>>> = const { RefCell::new(None) };
 }
 
-/// The keys of one body, and the body around it.
+/// What one body holds, and the body around it.
 #[derive(Debug)]
 pub(crate) struct Frame {
-    /// Which locker's store they are in.
+    /// Which locker's store it is in.
     store: usize,
-    keys: Vec<(Arc<str>, Locked)>,
+    held: Held,
     outer: Option<Arc<Self>>,
 }
 
 impl Frame {
     /// A frame inside the body that is being polled now.
-    pub(crate) fn new(store: usize, keys: Vec<(Arc<str>, Locked)>) -> Arc<Self> {
-        Arc::new(Self { store, keys, outer: current() })
+    pub(crate) fn new(store: usize, held: Held) -> Arc<Self> {
+        Arc::new(Self { store, held, outer: running() })
     }
 
     /// Runs `poll` with this frame as the current one.
@@ -41,31 +42,80 @@ impl Frame {
     }
 }
 
-/// The name under which the body that is being polled holds `key`, if it does.
+/// The name under which the body that is being polled holds `key` of this store, if it does.
 pub(crate) fn holder_of(store: usize, key: &str) -> Option<Locked> {
-    let current = current();
-    let mut frame = current.as_ref();
-    while let Some(here) = frame {
-        if here.store == store
-            && let Some((_, name)) = here.keys.iter().find(|(held, _)| &**held == key)
-        {
-            return Some(name.clone());
-        }
-        frame = here.outer.as_ref();
-    }
-    None
+    frames().find_map(|frame| {
+        let tenure = &frame.held.0;
+        let index = tenure.leases.iter().position(|lease| frame.store == store && &*lease.key == key)?;
+        tenure.names.get(index).cloned()
+    })
 }
 
-fn current() -> Option<Arc<Frame>> {
+/// The lock of the innermost locked body that is running: the attribute's, or that of
+/// [`LockBuilder::run`](crate::LockBuilder::run). `None` outside of any.
+///
+/// It is for code that is called under a lock and does not get the lease as an argument. It follows calls and
+/// awaits, not threads: a spawned task is not the body, and finds `None`. A [`Guard`](crate::Guard) has no body,
+/// so it is not seen here.
+///
+/// ```
+/// use lockattr_runtime::{LockError, Locker, current, store::MemoryStore};
+///
+/// async fn write() -> u64 {
+///     let held = current().expect("it is called under a lock");
+///     held.token().get()
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
+/// let locker = Locker::new(MemoryStore::new());
+/// assert!(locker.lock("file:a").run(async |_| write().await).await? > 0);
+/// assert!(current().is_none());
+/// # Ok(()) }
+/// ```
+#[must_use]
+pub fn current() -> Option<Held> {
+    running().map(|frame| frame.held.clone())
+}
+
+/// Whether the body that is running, or one around it, holds the lock on `key`, and has not lost it.
+///
+/// The key is as it was written, without a locker's prefix; of two lockers that were asked for the same key it
+/// does not matter which. See [`current`] for which code is the body.
+#[must_use]
+pub fn holds(key: &str) -> bool {
+    frames().any(|frame| frame.held.keys().any(|held| held == key) && frame.held.is_held())
+}
+
+/// The locks of the body that is running and of those around it, innermost first.
+pub(crate) fn all() -> impl Iterator<Item = Held> {
+    frames().map(|frame| frame.held.clone())
+}
+
+fn frames() -> impl Iterator<Item = Arc<Frame>> {
+    std::iter::successors(running(), |frame| frame.outer.clone())
+}
+
+fn running() -> Option<Arc<Frame>> {
     CURRENT.with_borrow(Clone::clone)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+    use crate::env::{Env, Machine};
+    use crate::held::Tenure;
+    use crate::lease::{FencingToken, Lease, Owner};
+    use crate::term::{Term, Terms};
 
     fn frame(key: &str) -> Arc<Frame> {
-        Frame::new(1, vec![(Arc::from(key), Locked::plain(key))])
+        let env: Env = Arc::new(Machine::new());
+        let (now, ttl) = (env.now(), Duration::from_secs(60));
+        let term = Term::granted(Terms { ttl, renews: true, max_hold: None }, now, now, ttl, 1);
+        let leases = [Lease::new(key, Owner::random(), ttl)].into();
+        let tokens = vec![FencingToken::new(1)];
+        Frame::new(1, Held(Arc::new(Tenure::new(1, vec![Locked::plain(key)], leases, tokens, term, env))))
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! What the attribute's expansion calls, in the order it calls it: keys, options, enter, body, release,
-//! outcome.
+//! outcome; and what `assert_locked!` calls.
 //!
 //! Invariant: nothing here decides anything about locks; that is `lock/`. A value that the user's code
 //! made is handed on as it is.
 
 mod alone;
+mod asserted;
 mod body;
 mod keys;
 mod locker;
@@ -16,6 +17,7 @@ pub mod testing;
 /// For generated code only; may change in any release.
 #[doc(hidden)]
 pub mod private {
+    pub use super::asserted::assert_locked;
     pub use super::body::{Body, Site, body, detach, enter, held, is_busy, release};
     pub use super::keys::{
         KeyList, KeyPlace, Keys, LockKey, LockValue, each, each_of, expression, rendered, shown, template,

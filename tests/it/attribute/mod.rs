@@ -25,5 +25,6 @@ mod macro_rules;
 mod options;
 mod other_attributes;
 mod receivers;
+mod scope;
 mod send;
 mod signatures;
