@@ -28,7 +28,21 @@ use crate::time::Moment;
 ///
 /// The keeper renews it meanwhile. Dropping it gives the lock back in the background, without blocking, in
 /// any thread, with or without a runtime; [`Guard::release`] waits for the store's answer. A guard may move
-/// to another task and keeps the lock there.
+/// to another task, and the lock is held there until the guard ends, whatever became of the task that took it:
+///
+/// ```
+/// # use lockattr_runtime::{Locker, LockError, store::MemoryStore};
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
+/// let locker = Locker::new(MemoryStore::new());
+/// let guard = locker.lock("invoice:7").acquire().await?;
+/// let task = tokio::spawn(async move {
+///     // … the work …
+///     guard.release().await
+/// });
+/// assert!(locker.lock("invoice:7").try_acquire().await?.is_none());
+/// task.await.expect("it does not panic")?;
+/// # Ok(()) }
+/// ```
 ///
 /// A guard does not stop anything when the lock is lost: ask [`Guard::check`], or wait for
 /// [`Guard::lost`]; [`LockBuilder::run`](crate::LockBuilder::run) and the attribute stop their body.

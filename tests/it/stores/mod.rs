@@ -1,6 +1,7 @@
 //! Every store through the conformance suite, and what is particular to one of them.
 
 mod model;
+mod philosophers;
 #[cfg(all(unix, feature = "redis"))]
 mod redis_access;
 #[cfg(all(unix, feature = "redis"))]
