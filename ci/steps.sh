@@ -102,6 +102,7 @@ tools() {
     if ! command -v initdb >/dev/null && ! compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null; then
         missing+=(postgresql)
     fi
+    if ! command -v pgbouncer >/dev/null && [ ! -x /usr/sbin/pgbouncer ]; then missing+=(pgbouncer); fi
     if ! has_secantus; then missing+=(cmake g++ make zlib1g-dev); fi
     if [ ${#missing[@]} -gt 0 ]; then install "${missing[@]}"; fi
     cargo --version

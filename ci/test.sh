@@ -14,7 +14,7 @@ step "clippy, all features" 900 \
 # Not among all targets, since it has a command of its own.
 step "clippy, torture" 900 cargo clippy --locked --all-features --test torture -- --deny warnings
 step "clippy, no features" 900 cargo clippy --locked --workspace --lib --no-default-features -- --deny warnings
-for feature in mongodb mysql postgres redis redis-tls sqlite metrics testing; do
+for feature in mongodb mysql postgres postgres-tls redis redis-tls sqlite metrics testing; do
     step "clippy, $feature alone" 900 cargo clippy --locked --lib --features "$feature" -- --deny warnings
 done
 # Unit tests, the integration tests (attribute, conformance, simulation, processes, examples, features,

@@ -5,6 +5,8 @@
 
 #[cfg(target_os = "linux")]
 pub(crate) mod clock;
+#[cfg(feature = "postgres")]
+pub(crate) mod postgres;
 mod running;
 
 #[cfg(feature = "redis")]

@@ -10,9 +10,10 @@ use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use super::Failure;
 
 /// Starts the server in the directory and tells its process id. When its starter has gone, however that went, or
-/// says so with a line, the server is killed. Without a line nobody waits for it any more: its directory goes too.
+/// says so with a line, the server is killed, and waited for: one that is started again may look whether its process
+/// is still there. Without a line nobody waits for it any more: its directory goes too.
 const KEEP: &str = r#"cd "$1" || exit 1; own=$2; shift 2; "$@" >>log 2>&1 & echo $!
-    if read -r _; then kill -9 $!; else kill -9 $!; wait $!; if [ "$own" ]; then rm -rf "$PWD"; fi; fi"#;
+    if read -r _; then kill -9 $!; wait $!; else kill -9 $!; wait $!; if [ "$own" ]; then rm -rf "$PWD"; fi; fi"#;
 
 #[derive(Debug)]
 pub(crate) struct Running {

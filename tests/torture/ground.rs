@@ -1,5 +1,7 @@
 //! What a store needs to be there: nothing, a file, or a server of its own with a proxy before it.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -10,6 +12,7 @@ use crate::proxy::{Proxy, Weather};
 use crate::random::Random;
 use crate::rows::{Kind, Row};
 use crate::servers::clock::{Clock, Clocked};
+use crate::servers::postgres::Postgres;
 use crate::servers::redis::Redis;
 use crate::servers::{Program, Server};
 
@@ -36,6 +39,9 @@ impl Ground {
             Kind::Redis => {
                 return Self::of(Box::new(redis(row.nemesis)), row.nemesis, directory);
             }
+            Kind::Postgres => {
+                return Self::of(Box::new(postgres(row.nemesis)), row.nemesis, directory);
+            }
             Kind::Memory => "memory:".to_owned(),
             Kind::Sqlite => file,
             Kind::Broken(_) if row.nemesis.is_of_processes() => format!("{}:{file}", row.store()),
@@ -48,6 +54,7 @@ impl Ground {
         // Of its own: what the server writes there may belong to another user.
         let place = directory.join("server");
         std::fs::create_dir(&place)?;
+        std::fs::set_permissions(directory, Permissions::from_mode(0o755))?;
         let (server, clock) = if nemesis.is_of_the_clock() {
             let (program, clock) = Clocked::new(program, directory)?;
             (Server::start_in(program, &place)?, Some(clock))
@@ -136,4 +143,17 @@ fn redis(nemesis: Nemesis) -> Redis {
         Nemesis::ServerEvicts => Redis::evicting(),
         _ => Redis::default(),
     }
+}
+
+fn postgres(nemesis: Nemesis) -> Postgres {
+    match nemesis {
+        // What it answers, it may write ten seconds later.
+        Nemesis::ServerForgets => Postgres::with(&[
+            "synchronous_commit=off",
+            "wal_writer_delay=10s",
+            "wal_writer_flush_after=100MB",
+        ]),
+        _ => Postgres::default(),
+    }
+    .migrating()
 }

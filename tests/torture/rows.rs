@@ -35,6 +35,7 @@ pub(crate) enum Kind {
     Memory,
     Sqlite,
     Redis,
+    Postgres,
     Broken(Fault),
 }
 
@@ -53,6 +54,7 @@ impl Row {
             Kind::Memory => "memory".to_owned(),
             Kind::Sqlite => "sqlite".to_owned(),
             Kind::Redis => "redis".to_owned(),
+            Kind::Postgres => "postgres".to_owned(),
             Kind::Broken(fault) => {
                 let name = Fault::ALL.iter().find(|(known, _)| *known == fault).map_or("", |(_, name)| name);
                 format!("broken:{name}")
@@ -180,6 +182,31 @@ pub(crate) fn all() -> Vec<Row> {
         (Nemesis::Late, 6),
     ] {
         rows.push(row(Kind::Redis, nemesis, seconds));
+    }
+    for (nemesis, seconds) in [
+        (Nemesis::Calm, 3),
+        (Nemesis::Kill, 8),
+        (Nemesis::Pause, 8),
+        (Nemesis::Cancel, 3),
+        (Nemesis::Panic, 2),
+        (Nemesis::NoRuntime, 2),
+        (Nemesis::Fork, 2),
+        (Nemesis::Busy, 5),
+        (Nemesis::Force, 4),
+        (Nemesis::ServerPause, 6),
+        (Nemesis::ServerRestart, 6),
+        (Nemesis::ServerForgets, 8),
+        (Nemesis::ClockBack, 6),
+        (Nemesis::ClockForward, 6),
+        (Nemesis::ClockForwardDelay, 6),
+        (Nemesis::ReplyLost, 6),
+        (Nemesis::Delay, 6),
+        (Nemesis::BlackHole, 6),
+        (Nemesis::Reset, 6),
+        (Nemesis::HalfOpen, 6),
+        (Nemesis::Late, 6),
+    ] {
+        rows.push(row(Kind::Postgres, nemesis, seconds));
     }
     for (fault, _) in Fault::ALL {
         let (nemesis, seconds) = match fault {

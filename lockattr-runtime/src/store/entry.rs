@@ -16,7 +16,7 @@ use crate::lease::{
 use crate::time::Moment;
 
 /// The largest integer up to which doubles carry every one exactly.
-const LARGEST_TOKEN: u64 = (1 << 53) - 1;
+pub(crate) const LARGEST_TOKEN: u64 = (1 << 53) - 1;
 
 pub(crate) type Entries = BTreeMap<Arc<str>, Entry>;
 

@@ -13,8 +13,12 @@ mod error;
 mod fault;
 mod hints;
 mod memory;
+#[cfg(feature = "postgres")]
+mod postgres;
 #[cfg(feature = "redis")]
 mod redis;
+#[cfg(feature = "postgres")]
+mod sql;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod traits;
@@ -24,6 +28,8 @@ pub use error::StoreError;
 #[cfg(feature = "testing")]
 pub use fault::{Fault, FaultStore, Faults, Verb};
 pub use memory::MemoryStore;
+#[cfg(feature = "postgres")]
+pub use postgres::{PostgresOptions, PostgresStore};
 #[cfg(feature = "redis")]
 pub use redis::{RedisOptions, RedisStore};
 #[cfg(feature = "sqlite")]

@@ -9,8 +9,10 @@ use super::erased::ErasedStore;
 use crate::error::LockError;
 
 /// The schemes, whether this build has them, and the feature that brings them.
-const SCHEMES: [(&str, bool, Option<&str>); 5] = [
+const SCHEMES: [(&str, bool, Option<&str>); 7] = [
     ("memory", true, None),
+    ("postgres", cfg!(feature = "postgres"), Some("postgres")),
+    ("postgresql", cfg!(feature = "postgres"), Some("postgres")),
     ("redis", cfg!(feature = "redis"), Some("redis")),
     ("rediss", cfg!(feature = "redis-tls"), Some("redis-tls")),
     ("redis+unix", cfg!(feature = "redis"), Some("redis")),
@@ -20,6 +22,7 @@ const SCHEMES: [(&str, bool, Option<&str>); 5] = [
 /// Opens the store that `url` names.
 ///
 /// * `memory:` is a new store in this process alone.
+/// * `postgres:` and `postgresql:` are as in `PostgresStore::connect`.
 /// * `redis:`, `rediss:` and `redis+unix:` are as in `RedisStore::connect`; so is `valkey` for `redis` in each.
 /// * `sqlite:locks.db`, `sqlite://locks.db` and `sqlite:///var/lib/app/locks.db` are a file, relative or
 ///   absolute; `%3F` stands for `?`, `%23` for `#`, `%25` for `%`. After a `?`, `allow_network_file_system=true` opens it on a
@@ -34,6 +37,8 @@ pub(crate) async fn connect(url: &str) -> Result<Arc<dyn ErasedStore>, LockError
     match scheme.to_ascii_lowercase().as_str() {
         "memory" if matches!(rest, "" | "//") => Ok(Arc::new(MemoryStore::new())),
         "memory" => Err(setup("the URL of the memory store is `memory:` and nothing more")),
+        #[cfg(feature = "postgres")]
+        "postgres" | "postgresql" => Ok(Arc::new(super::PostgresStore::connect(url).await?)),
         #[cfg(feature = "redis-tls")]
         "rediss" | "valkeys" => Ok(Arc::new(super::RedisStore::connect(url).await?)),
         #[cfg(feature = "redis")]

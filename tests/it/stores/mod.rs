@@ -2,6 +2,12 @@
 
 mod model;
 mod philosophers;
+#[cfg(all(unix, feature = "postgres"))]
+mod postgres_access;
+#[cfg(all(unix, feature = "postgres"))]
+mod postgres_faults;
+#[cfg(all(unix, feature = "postgres"))]
+mod postgres_server;
 #[cfg(all(unix, feature = "redis"))]
 mod redis_access;
 #[cfg(all(unix, feature = "redis"))]
@@ -74,6 +80,24 @@ lockattr::conformance! {
         token_blocks: yes,
         token_floor: yes,
         watch: yes,
+        any_executor: yes,
+        processes: yes,
+    }
+}
+
+#[cfg(all(unix, feature = "postgres"))]
+lockattr::conformance! {
+    name: postgres,
+    open: postgres_server::storage,
+    supports: {
+        shared: "exclusive leases only, so far",
+        permits: "exclusive leases only, so far",
+        atomic_many: yes,
+        keep: yes,
+        once_per: yes,
+        token_blocks: yes,
+        token_floor: yes,
+        watch: "it is asked again",
         any_executor: yes,
         processes: yes,
     }
