@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub use lockattr_runtime::{
-    FenceGate, Guard, Held, LockBuilder, LockError, LockOptions, Locked, Locker, LossCause, OnLost,
+    FenceGate, Guard, Held, LockBuilder, LockError, LockOptions, Locked, Locker, LossCause, OnLost, Scope,
     StaleToken, Step, Wait, current, holds, install, lease, shutdown, store,
 };
 

@@ -57,6 +57,7 @@ arguments! {
     min_hold = "min_hold",
     max_hold = "max_hold",
     once_per = "once_per",
+    reentrant = "reentrant",
     lease = "lease",
     locker = "locker",
     krate = "crate",
@@ -86,6 +87,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("every", "once_per"),
     ("window", "once_per"),
     ("guard", "lease"),
+    ("recursive", "reentrant"),
 ];
 
 impl Args {

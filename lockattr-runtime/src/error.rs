@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::panic::Location;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -177,14 +178,18 @@ pub enum LockError {
     },
     /// The enclosing body holds the same key: waiting for it could never end.
     #[error(
-        "acquiring {locked}: the body that is running already holds it as {outer}, so waiting would never end; pass the held lease on, or use another key"
+        "acquiring {locked} at {place}: the body that is running already holds it as {outer}, taken at {outer_place}, so waiting would never end; say `reentrant` here to enter again with all of its keys, pass the held lease on, or use another key"
     )]
     #[non_exhaustive]
     WouldDeadlock {
         /// What was to be locked.
         locked: Locked,
+        /// Where that was asked for.
+        place: &'static Location<'static>,
         /// What the enclosing body holds it as.
         outer: Locked,
+        /// Where the enclosing body took it.
+        outer_place: &'static Location<'static>,
     },
     /// The key cannot be locked; the store was not asked.
     #[error("acquiring {locked}: the key {reason}")]

@@ -1,9 +1,9 @@
 //! A held lock: the state that guard, body and keeper share, and the handle for the body.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::panic::Location;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::Waker;
 use std::time::Duration;
 
 use tokio::sync::Notify;
@@ -15,9 +15,17 @@ use crate::observe;
 use crate::term::{Standing, Term};
 use crate::time::Moment;
 
+mod body;
+pub(crate) use body::Body;
+
 /// One acquisition from its grant to its end. Several keys are one tenure: losing one is losing all.
 pub(crate) struct Tenure {
     pub(crate) id: u64,
+    /// Which locker's store it is in.
+    pub(crate) store: usize,
+    /// Where it was asked for.
+    pub(crate) place: &'static Location<'static>,
+    pub(crate) min_hold: Option<Duration>,
     pub(crate) names: Vec<Locked>,
     pub(crate) leases: Arc<[Lease]>,
     pub(crate) tokens: Vec<FencingToken>,
@@ -27,6 +35,10 @@ pub(crate) struct Tenure {
     pub(crate) due: Mutex<Option<Moment>>,
     pub(crate) renewal: Renewal,
     pub(crate) body: Body,
+    /// The bodies that entered again, under guards of their own.
+    again: Mutex<Vec<Arc<Body>>>,
+    /// How many guards share it. The last one to end gives it back.
+    guards: AtomicUsize,
     ended: Notify,
     /// Its guard is gone, and the keeper keeps it for the rest of its minimum hold.
     left: AtomicBool,
@@ -40,61 +52,30 @@ pub(crate) struct Renewal {
     pub(crate) idle: Notify,
 }
 
-/// The body that runs under the lock, if one is polled through the guard.
-#[derive(Default)]
-pub(crate) struct Body {
-    waker: Mutex<Option<Waker>>,
-    polled: AtomicU64,
-    warned: AtomicBool,
-}
-
-impl Body {
-    /// The body is about to be polled.
-    pub(crate) fn polled(&self, now: Moment, waker: &Waker) {
-        self.polled.store(now.as_nanos(), Ordering::Relaxed);
-        self.warned.store(false, Ordering::Relaxed);
-        let mut kept = self.waker.lock().unwrap_or_else(PoisonError::into_inner);
-        match kept.as_mut() {
-            Some(kept) => kept.clone_from(waker),
-            None => *kept = Some(waker.clone()),
-        }
-    }
-
-    pub(crate) fn wake(&self) {
-        let waker = self.waker.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some(waker) = waker {
-            waker.wake();
-        }
-    }
-
-    /// When it was polled last; `None` when there is no body.
-    pub(crate) fn last_polled(&self) -> Option<Moment> {
-        let nanos = self.polled.load(Ordering::Relaxed);
-        (nanos > 0).then(|| Moment::from_nanos(nanos))
-    }
-
-    /// Whether nobody was told yet that it is not polled.
-    pub(crate) fn warn_once(&self) -> bool {
-        !self.warned.swap(true, Ordering::Relaxed)
-    }
-
-    pub(crate) fn is_gone(&self) {
-        self.polled.store(0, Ordering::Relaxed);
-        self.waker.lock().unwrap_or_else(PoisonError::into_inner).take();
-    }
+/// What a request says of the tenure that it asks for.
+#[derive(Clone, Copy)]
+pub(crate) struct Origin {
+    pub(crate) id: u64,
+    pub(crate) store: usize,
+    pub(crate) place: &'static Location<'static>,
+    pub(crate) min_hold: Option<Duration>,
 }
 
 impl Tenure {
     pub(crate) fn new(
-        id: u64,
+        origin: Origin,
         names: Vec<Locked>,
         leases: Arc<[Lease]>,
         tokens: Vec<FencingToken>,
         term: Term,
         env: Env,
     ) -> Self {
+        let Origin { id, store, place, min_hold } = origin;
         Self {
             id,
+            store,
+            place,
+            min_hold,
             names,
             leases,
             tokens,
@@ -103,6 +84,8 @@ impl Tenure {
             due: Mutex::default(),
             renewal: Renewal::default(),
             body: Body::default(),
+            again: Mutex::default(),
+            guards: AtomicUsize::new(1),
             ended: Notify::new(),
             left: AtomicBool::new(false),
         }
@@ -122,9 +105,48 @@ impl Tenure {
             }
             self.ended.notify_waiters();
             self.renewal.stop.notify_waiters();
-            self.body.wake();
+            self.wake_bodies();
         }
         done
+    }
+
+    /// One more guard shares it, for a body of its own; `None` when the last one has ended.
+    pub(crate) fn enter_again(&self) -> Option<Arc<Body>> {
+        let more = |guards: usize| (guards > 0).then(|| guards + 1);
+        self.guards.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).ok()?;
+        let body = Arc::new(Body::default());
+        self.again().push(Arc::clone(&body));
+        Some(body)
+    }
+
+    /// A guard ends, with its `body` if it had entered again. Whether it was the last one.
+    pub(crate) fn leave(&self, body: Option<&Arc<Body>>) -> bool {
+        match body {
+            Some(body) => {
+                body.is_gone();
+                self.again().retain(|other| !Arc::ptr_eq(other, body));
+            }
+            None => self.body.is_gone(),
+        }
+        self.guards.fetch_sub(1, Ordering::AcqRel) == 1
+    }
+
+    pub(crate) fn wake_bodies(&self) {
+        self.body.wake();
+        let again = self.again().clone();
+        for body in again {
+            body.wake();
+        }
+    }
+
+    /// When one of its bodies was polled last; `None` when there is none.
+    pub(crate) fn last_polled(&self) -> Option<Moment> {
+        let again = self.again().iter().filter_map(|body| body.last_polled()).max();
+        self.body.last_polled().max(again)
+    }
+
+    fn again(&self) -> MutexGuard<'_, Vec<Arc<Body>>> {
+        self.again.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn entered(&self) -> Moment {
@@ -170,7 +192,7 @@ impl Tenure {
     }
 
     /// How it stands now for those who run under it.
-    fn standing_for_body(&self) -> Standing {
+    pub(crate) fn standing_for_body(&self) -> Standing {
         match self.standing() {
             Standing::Held if self.left.load(Ordering::Acquire) => Standing::Closed,
             standing => standing,

@@ -36,6 +36,11 @@ pub(crate) fn acquired(tenure: &Tenure, store: &'static str, waited: Duration, l
     counters::acquire(template, store, "acquired", waited);
 }
 
+/// A body that runs under a lock entered again, without asking the store.
+pub(crate) fn entered_again(tenure: &Tenure, store: &'static str) {
+    debug!(template = tenure.locked().template(), store, "lock entered again");
+}
+
 /// An acquisition ended without a lock; `waits` if it was to wait for one.
 pub(crate) fn not_acquired(error: &LockError, store: &'static str, waited: Duration, waits: bool) {
     let template = error.locked().map_or("", Locked::template);

@@ -48,6 +48,8 @@ pub struct LockOptions {
     /// Grant the key at most once in each window of this length, which the store's wall clock counts from 1970
     /// in UTC: 1 ms to 366 days, for one key. None by default.
     pub once_per: Option<Duration>,
+    /// Whether a body that holds all the keys already enters again, without asking the store. False by default.
+    pub reentrant: bool,
     /// What the record calls the holder; the template of the key by default.
     pub label: Option<String>,
 }
@@ -62,6 +64,7 @@ impl Default for LockOptions {
             min_hold: None,
             max_hold: None,
             once_per: None,
+            reentrant: false,
             label: None,
         }
     }

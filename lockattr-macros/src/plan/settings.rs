@@ -67,8 +67,11 @@ pub(super) fn settings(args: &Args, keys: &[Key], errors: &mut Errors) -> Vec<Se
     if let (Some(given), 2..) = (&args.once_per, keys.len()) {
         errors.on(&given.name, "`once_per` is for one key; give `key`, or leave it out");
     }
-    if !renew(args.renew.as_ref(), errors) {
+    if flag(args.renew.as_ref(), errors) == Some(false) {
         settings.push(Setting { name: "no_renewal", time: None });
+    }
+    if flag(args.reentrant.as_ref(), errors) == Some(true) {
+        settings.push(Setting { name: "reentrant", time: None });
     }
     settings.extend(on_lost(args, errors));
     settings
@@ -84,18 +87,21 @@ fn contradiction(known: &[(&str, Duration)], args: &Args, errors: &mut Errors) {
     }
 }
 
-fn renew(given: Option<&Given>, errors: &mut Errors) -> bool {
-    match given.map(|given| &given.value) {
-        Some(Value::Expr(expr)) => {
+/// `name`, `name = true` or `name = false`; `None` when it is not given, or is wrong.
+fn flag(given: Option<&Given>, errors: &mut Errors) -> Option<bool> {
+    let Given { name, value } = given?;
+    match value {
+        Value::Flag => Some(true),
+        Value::Expr(expr) => {
             if let Expr::Lit(syn::ExprLit { lit: syn::Lit::Bool(LitBool { value, .. }), .. }) =
                 value::peeled(expr)
             {
-                return *value;
+                return Some(*value);
             }
-            errors.on(expr, "`renew` is `true` or `false`; alone it means `true`");
-            true
+            errors.on(expr, format!("`{name}` is `true` or `false`; alone it means `true`"));
+            None
         }
-        _ => true,
+        Value::Wrong => None,
     }
 }
 

@@ -1,5 +1,6 @@
 //! The wait loop: one request from its check to its guard.
 
+use std::panic::Location;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,12 +12,12 @@ use super::queue::{Seen, Ticket};
 use super::shared::{Shared, either, until};
 use super::{Locker, scope, watch};
 use crate::error::{self, LockError, Locked};
-use crate::held::Tenure;
+use crate::held::{Origin, Tenure};
 use crate::lease::{Acquired, AcquiredMany, FencingToken, Holder, Lease};
 use crate::observe;
 use crate::options::{LockOptions, Wait};
 use crate::store::{Feature, StoreError};
-use crate::term::Term;
+use crate::term::{Standing, Term};
 use crate::time::Moment;
 use tracing::Instrument as _;
 
@@ -47,14 +48,21 @@ impl Answers {
 
 impl Locker {
     /// Takes all of `keys` (in any order, duplicates once; at least one) or none.
-    pub(crate) async fn enter(&self, keys: Vec<Locked>, options: LockOptions) -> Result<Guard, LockError> {
+    ///
+    /// `place` is where that was asked for.
+    pub(crate) async fn enter(
+        &self,
+        keys: Vec<Locked>,
+        options: LockOptions,
+        place: &'static Location<'static>,
+    ) -> Result<Guard, LockError> {
         let shared = &self.shared;
         let name = keys.first().cloned().unwrap_or_else(|| Locked::plain(""));
         let started = shared.env.now();
         let mut unfinished = Unfinished { shared, name: &name, started, armed: true };
         let span = observe::acquiring(&name, shared.store.name());
         let waits = options.wait != Wait::AtMost(Duration::ZERO);
-        let entered = Box::pin(self.pursue(keys, options, started)).instrument(span).await;
+        let entered = Box::pin(self.pursue(keys, options, place, started)).instrument(span).await;
         unfinished.armed = false;
         if let Err(error) = &entered {
             let waited = shared.env.now().since(started);
@@ -67,10 +75,14 @@ impl Locker {
         &self,
         keys: Vec<Locked>,
         options: LockOptions,
+        place: &'static Location<'static>,
         started: Moment,
     ) -> Result<Guard, LockError> {
         let shared = &self.shared;
-        let plan = Plan::new(self, keys, &options)?;
+        let plan = Plan::new(self, keys, &options, place)?;
+        if let Some(guard) = self.enter_again(&plan, &options)? {
+            return Ok(guard);
+        }
         self.refuse_early(&plan)?;
         let ticket = match options.wait {
             Wait::AtMost(limit) if limit.is_zero() => None,
@@ -117,12 +129,30 @@ impl Locker {
         }
     }
 
+    /// Another guard of the lock that the running body holds, if that covers all keys and the caller allows it.
+    /// Nothing new is taken, so a shutdown does not keep a body that runs on from it.
+    fn enter_again(&self, plan: &Plan, options: &LockOptions) -> Result<Option<Guard>, LockError> {
+        if self.shared.env.is_forked() {
+            return Err(LockError::Forked { locked: plan.names[0].clone() });
+        }
+        if !options.reentrant {
+            return Ok(None);
+        }
+        let Some((tenure, _)) = scope::holder_of(self.shared.store_id(), &plan.keys[0]) else {
+            return Ok(None);
+        };
+        if !plan.keys.iter().all(|key| tenure.leases.iter().any(|lease| lease.key == *key)) {
+            return Ok(None);
+        }
+        match tenure.standing() {
+            Standing::Lost(cause) => Err(tenure.lost_error(cause)),
+            Standing::Held | Standing::Closed => Ok(Guard::again(&self.shared, &tenure, options)),
+        }
+    }
+
     /// What needs no store to be refused.
     fn refuse_early(&self, plan: &Plan) -> Result<(), LockError> {
         let locked = || plan.names[0].clone();
-        if self.shared.env.is_forked() {
-            return Err(LockError::Forked { locked: locked() });
-        }
         if self.shared.is_closing() {
             return Err(LockError::ShuttingDown { locked: locked() });
         }
@@ -130,8 +160,9 @@ impl Locker {
             reason: format!("the keeper thread cannot be started: {error}"),
         })?;
         for (key, name) in plan.keys.iter().zip(&plan.names) {
-            if let Some(outer) = scope::holder_of(self.shared.store_id(), key) {
-                return Err(LockError::WouldDeadlock { locked: name.clone(), outer });
+            if let Some((tenure, outer)) = scope::holder_of(self.shared.store_id(), key) {
+                let (locked, outer_place) = (name.clone(), tenure.place);
+                return Err(LockError::WouldDeadlock { locked, place: plan.place, outer, outer_place });
             }
         }
         Ok(())
@@ -205,7 +236,13 @@ impl Locker {
     ) -> Guard {
         let shared = &self.shared;
         let env = Arc::clone(&shared.env);
-        let tenure = Tenure::new(shared.next_id(), plan.names, claim.settle(), tokens, term, env);
+        let origin = Origin {
+            id: shared.next_id(),
+            store: shared.store_id(),
+            place: plan.place,
+            min_hold: options.min_hold,
+        };
+        let tenure = Tenure::new(origin, plan.names, claim.settle(), tokens, term, env);
         let guard = Guard::new(shared, tenure, options);
         let limit = match options.wait {
             Wait::AtMost(limit) => Some(limit),

@@ -1,5 +1,6 @@
 //! A request for a lock, as the API writes it.
 
+use std::panic::Location;
 use std::time::Duration;
 
 use super::{Guard, Locker};
@@ -15,11 +16,14 @@ pub struct LockBuilder {
     locker: Locker,
     keys: Vec<Locked>,
     options: LockOptions,
+    /// Where it was asked for.
+    place: &'static Location<'static>,
 }
 
 impl LockBuilder {
+    #[track_caller]
     pub(crate) fn new(locker: Locker, keys: Vec<Locked>) -> Self {
-        Self { locker, keys, options: LockOptions::default() }
+        Self { locker, keys, options: LockOptions::default(), place: Location::caller() }
     }
 
     /// How long the store keeps the lock without a renewal: 100 ms to 24 h. 60 s by default.
@@ -86,6 +90,35 @@ impl LockBuilder {
         self
     }
 
+    /// Whether a body that holds all these keys already enters again, at once and with the same token. False by
+    /// default: then it is [`LockError::WouldDeadlock`].
+    ///
+    /// The store is not asked, and the lease is that of the lock around: of the options here only
+    /// [`on_lost`](Self::on_lost) counts. When that lease is lost, both bodies are stopped. The lock is given back
+    /// when the last of its guards ends, whichever that is. Who holds some of the keys and not all of them is
+    /// refused. The holder is the body that [`run`](Self::run) or the attribute polls, and what it awaits: not its
+    /// thread, and not a task that it spawns, unless that runs in [`Held::scope`].
+    ///
+    /// ```
+    /// # use lockattr_runtime::{Locker, LockError, store::MemoryStore};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
+    /// let locker = Locker::new(MemoryStore::new());
+    /// let request = locker.lock("account:7").reentrant(true);
+    /// let outer = request.clone();
+    /// let same = outer
+    ///     .run(async |held| {
+    ///         let again = request.acquire().await?;
+    ///         Ok::<_, LockError>(again.token() == held.token())
+    ///     })
+    ///     .await??;
+    /// assert!(same);
+    /// # Ok(()) }
+    /// ```
+    pub fn reentrant(mut self, reentrant: bool) -> Self {
+        self.options.reentrant = reentrant;
+        self
+    }
+
     /// What the record calls this holder. By default the key as it was written, or the attribute's template.
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.options.label = Some(label.into());
@@ -100,8 +133,8 @@ impl LockBuilder {
     /// [`LockError::InvalidKey`] and [`LockError::InvalidOptions`] before the store is asked, and the others
     /// that [`LockError`] names.
     pub async fn acquire(self) -> Result<Guard, LockError> {
-        let Self { locker, keys, options } = self;
-        locker.enter(keys, options).await
+        let Self { locker, keys, options, place } = self;
+        locker.enter(keys, options, place).await
     }
 
     /// Takes the lock if it is free: one attempt, whatever `wait` says. `None` when others hold it.
@@ -121,7 +154,8 @@ impl LockBuilder {
     /// is dropped. If the lock is lost the body is dropped at its next await point, unless
     /// [`on_lost`](Self::on_lost) says otherwise.
     ///
-    /// Inside the body, asking for the same key again is [`LockError::WouldDeadlock`] at once.
+    /// Inside the body, asking for the same key again is [`LockError::WouldDeadlock`] at once, unless that request
+    /// is [`reentrant`](Self::reentrant).
     ///
     /// ```
     /// # use lockattr_runtime::{Locker, LockError, store::MemoryStore};

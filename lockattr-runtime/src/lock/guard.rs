@@ -16,7 +16,7 @@ use super::scope::Frame;
 use super::shared::{RELEASE_TIMEOUT, Shared, over_at};
 use super::undo::{Pending, Return, hint};
 use crate::error::{LockError, Locked, LossCause, Step};
-use crate::held::{Held, Tenure};
+use crate::held::{Body, Held, Tenure};
 use crate::lease::{FencingToken, Released};
 use crate::observe;
 use crate::options::{LockOptions, OnLost};
@@ -62,30 +62,39 @@ pub struct Guard {
     shared: Arc<Shared>,
     tenure: Arc<Tenure>,
     frame: Arc<Frame>,
+    /// Its own body, if it shares the tenure of a guard around it.
+    again: Option<Arc<Body>>,
     on_lost: OnLost,
-    min_hold: Option<Duration>,
     span: Span,
     done: bool,
 }
 
 impl Guard {
     pub(crate) fn new(shared: &Arc<Shared>, tenure: Tenure, options: &LockOptions) -> Self {
-        let tenure = Arc::new(tenure);
-        let frame = Frame::new(shared.store_id(), Held(Arc::clone(&tenure)));
-        let span = observe::holding(&tenure, shared.store.name());
-        let guard = Self {
-            shared: Arc::clone(shared),
-            on_lost: options.on_lost,
-            min_hold: options.min_hold,
-            tenure,
-            frame,
-            span,
-            done: false,
-        };
+        let guard = Self::of(shared, Arc::new(tenure), None, options);
         shared.held().insert(guard.tenure.id, Arc::clone(&guard.tenure));
         shared.renewals.watch(shared, &guard.tenure);
         shared.tell_population();
         guard
+    }
+
+    /// One more guard of `tenure`; `None` when it is being given back.
+    pub(crate) fn again(shared: &Arc<Shared>, tenure: &Arc<Tenure>, options: &LockOptions) -> Option<Self> {
+        let body = tenure.enter_again()?;
+        observe::entered_again(tenure, shared.store.name());
+        Some(Self::of(shared, Arc::clone(tenure), Some(body), options))
+    }
+
+    fn of(
+        shared: &Arc<Shared>,
+        tenure: Arc<Tenure>,
+        again: Option<Arc<Body>>,
+        options: &LockOptions,
+    ) -> Self {
+        let frame = Frame::new(Held(Arc::clone(&tenure)));
+        let span = observe::holding(&tenure, shared.store.name());
+        let shared = Arc::clone(shared);
+        Self { shared, tenure, frame, again, on_lost: options.on_lost, span, done: false }
     }
 
     pub(crate) fn tenure(&self) -> &Tenure {
@@ -154,7 +163,8 @@ impl Guard {
         if self.shared.env.is_forked() {
             return Poll::Ready(Err(LockError::Forked { locked: self.tenure.locked().clone() }));
         }
-        self.tenure.body.polled(self.shared.env.now(), cx.waker());
+        let polled = self.again.as_deref().unwrap_or(&self.tenure.body);
+        polled.polled(self.shared.env.now(), cx.waker());
         if self.on_lost == OnLost::Cancel
             && let Standing::Lost(cause) = self.tenure.standing()
         {
@@ -179,7 +189,12 @@ impl Guard {
     }
 
     async fn give_back(&self) -> Result<(), LockError> {
-        let mut leaving = Leaving::new(self);
+        let Some(mut leaving) = Leaving::new(self) else {
+            return match self.tenure.standing() {
+                Standing::Lost(cause) => Err(self.tenure.lost_error(cause)),
+                Standing::Held | Standing::Closed => Ok(()),
+            };
+        };
         if let Standing::Lost(cause) = leaving.before {
             return Err(self.tenure.lost_error(cause));
         }
@@ -231,7 +246,6 @@ impl fmt::Debug for Guard {
 struct Leaving {
     shared: Arc<Shared>,
     tenure: Arc<Tenure>,
-    min_hold: Option<Duration>,
     entered: Moment,
     /// How it stood when the guard gave it up.
     before: Standing,
@@ -241,13 +255,16 @@ struct Leaving {
 }
 
 impl Leaving {
-    fn new(guard: &Guard) -> Self {
+    /// `None` when other guards share the tenure: the last of them gives it back.
+    fn new(guard: &Guard) -> Option<Self> {
         let shared = Arc::clone(&guard.shared);
         let tenure = Arc::clone(&guard.tenure);
-        tenure.body.is_gone();
+        if !tenure.leave(guard.again.as_ref()) {
+            return None;
+        }
         let pending = Some(Pending::new(&shared));
         let entered = tenure.entered();
-        let waits = guard.min_hold.is_some_and(|least| shared.env.now() < entered + least);
+        let waits = tenure.min_hold.is_some_and(|least| shared.env.now() < entered + least);
         let before = if waits && !shared.store.supports(Feature::Keep) {
             tenure.leave_to_keeper()
         } else {
@@ -256,7 +273,7 @@ impl Leaving {
         if tenure.last_standing() != Standing::Held {
             leave(&shared, &tenure);
         }
-        Self { shared, tenure, min_hold: guard.min_hold, entered, before, pending, done: false }
+        Some(Self { shared, tenure, entered, before, pending, done: false })
     }
 
     /// Whether the keeper has to renew it until its minimum hold is over, since the store cannot keep it.
@@ -266,7 +283,7 @@ impl Leaving {
 
     /// What to tell the store about the minimum hold. After a loss there is none.
     fn keep(&self) -> Option<Duration> {
-        self.min_hold.filter(|_| !matches!(self.before, Standing::Lost(_)))
+        self.tenure.min_hold.filter(|_| !matches!(self.before, Standing::Lost(_)))
     }
 
     /// The store has confirmed the release.
@@ -287,7 +304,8 @@ impl Drop for Leaving {
         };
         let shared = Arc::clone(&self.shared);
         let tenure = Arc::clone(&self.tenure);
-        let kept_until = self.keeps_by_renewing().then(|| self.entered + self.min_hold.unwrap_or_default());
+        let kept_until =
+            self.keeps_by_renewing().then(|| self.entered + self.tenure.min_hold.unwrap_or_default());
         let keep = self.keep().filter(|_| kept_until.is_none());
         shared.env.clone().spawn(Box::pin(async move {
             if let Some(until) = kept_until {

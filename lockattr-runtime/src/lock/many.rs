@@ -1,5 +1,6 @@
 //! From what a caller asks to the leases of one request: checked, sorted, each key once.
 
+use std::panic::Location;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,6 +26,8 @@ pub(crate) struct Plan {
     pub(crate) names: Vec<Locked>,
     pub(crate) keys: KeySet,
     pub(crate) terms: Terms,
+    /// Where it was asked for.
+    pub(crate) place: &'static Location<'static>,
     lock_delay: Duration,
     once_per: Option<Duration>,
     holder: Arc<Holder>,
@@ -35,6 +38,7 @@ impl Plan {
         locker: &Locker,
         mut names: Vec<Locked>,
         options: &LockOptions,
+        place: &'static Location<'static>,
     ) -> Result<Self, LockError> {
         let Some(first) = names.first().cloned() else {
             return Err(LockError::InvalidKey {
@@ -65,6 +69,7 @@ impl Plan {
             names,
             keys: keys.into(),
             terms: Terms { ttl, renews: options.renew, max_hold: options.max_hold },
+            place,
             lock_delay: locker.lock_delay,
             once_per: options.once_per,
             holder: Arc::new(Holder::new(host.host.clone(), host.pid, label)),

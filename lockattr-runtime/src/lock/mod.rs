@@ -26,7 +26,7 @@ use std::time::Duration;
 pub use builder::LockBuilder;
 pub use guard::Guard;
 pub(crate) use scope::all as held_by_body;
-pub use scope::{current, holds};
+pub use scope::{Scope, current, holds};
 #[cfg(feature = "testing")]
 pub(crate) use shared::either;
 pub use shutdown::shutdown;
@@ -149,12 +149,14 @@ impl Locker {
 
     /// Starts a request for `key`, used as it is: 1 byte to 64 KiB, no control characters.
     #[must_use = "a request does nothing until it is awaited with `acquire`, `try_acquire` or `run`"]
+    #[track_caller]
     pub fn lock(&self, key: impl AsRef<str>) -> LockBuilder {
         LockBuilder::new(self.clone(), vec![Locked::plain(key.as_ref())])
     }
 
     /// Starts a request for several keys as one: all or none, at most 64, in any order, duplicates once.
     #[must_use = "a request does nothing until it is awaited with `acquire`, `try_acquire` or `run`"]
+    #[track_caller]
     pub fn lock_many<K: AsRef<str>>(&self, keys: impl IntoIterator<Item = K>) -> LockBuilder {
         LockBuilder::new(self.clone(), keys.into_iter().map(|key| Locked::plain(key.as_ref())).collect())
     }

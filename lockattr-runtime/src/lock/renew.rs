@@ -190,7 +190,7 @@ async fn renew_all(shared: &Shared, tenure: &Tenure) -> Result<Option<Duration>,
 
 /// A body that nobody polls would be renewed for ever. One that only waits is woken and shows itself.
 fn look_at_body(shared: &Shared, tenure: &Tenure) {
-    let Some(polled) = tenure.body.last_polled() else { return };
+    let Some(polled) = tenure.last_polled() else { return };
     let idle = shared.env.now().since(polled);
     let ttl = tenure.leases[0].ttl;
     if idle > ttl * 10 {
@@ -198,6 +198,6 @@ fn look_at_body(shared: &Shared, tenure: &Tenure) {
             observe::body_not_polled(tenure, idle);
         }
     } else if idle > ttl * 8 {
-        tenure.body.wake();
+        tenure.wake_bodies();
     }
 }

@@ -7,7 +7,8 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use crate::error::Locked;
-use crate::held::Held;
+use crate::held::{Held, Tenure};
+use crate::term::Standing;
 
 thread_local! {
     static CURRENT: RefCell<Option<Arc<Frame>>> = const { RefCell::new(None) };
@@ -16,16 +17,14 @@ thread_local! {
 /// What one body holds, and the body around it.
 #[derive(Debug)]
 pub(crate) struct Frame {
-    /// Which locker's store it is in.
-    store: usize,
     held: Held,
     outer: Option<Arc<Self>>,
 }
 
 impl Frame {
     /// A frame inside the body that is being polled now.
-    pub(crate) fn new(store: usize, held: Held) -> Arc<Self> {
-        Arc::new(Self { store, held, outer: running() })
+    pub(crate) fn new(held: Held) -> Arc<Self> {
+        Arc::new(Self { held, outer: running() })
     }
 
     /// Runs `poll` with this frame as the current one.
@@ -42,12 +41,17 @@ impl Frame {
     }
 }
 
-/// The name under which the body that is being polled holds `key` of this store, if it does.
-pub(crate) fn holder_of(store: usize, key: &str) -> Option<Locked> {
+/// What the body that is being polled holds `key` of this store by, and as which of its keys.
+///
+/// A lock that was given back is not held: a task that was handed a scope may outlive it.
+pub(crate) fn holder_of(store: usize, key: &str) -> Option<(Arc<Tenure>, Locked)> {
     frames().find_map(|frame| {
         let tenure = &frame.held.0;
-        let index = tenure.leases.iter().position(|lease| frame.store == store && &*lease.key == key)?;
-        tenure.names.get(index).cloned()
+        if tenure.store != store || tenure.standing_for_body() == Standing::Closed {
+            return None;
+        }
+        let index = tenure.leases.iter().position(|lease| &*lease.key == key)?;
+        Some((Arc::clone(tenure), tenure.names.get(index)?.clone()))
     })
 }
 
@@ -91,6 +95,55 @@ pub(crate) fn all() -> impl Iterator<Item = Held> {
     frames().map(|frame| frame.held.clone())
 }
 
+/// Lets other tasks count as the body that holds a lock, see [`Held::scope`].
+#[derive(Clone, Debug)]
+pub struct Scope(Held);
+
+impl Held {
+    /// The scope of this lock, for a task that works for its body: what runs in it may enter again where
+    /// [`reentrant`](crate::LockBuilder::reentrant) is set, finds the lock as [`current`], and is refused where the
+    /// body would be.
+    ///
+    /// A spawned task inherits nothing by itself. Like a [`Held`], a scope does not keep the lock: when it has been
+    /// given back, what runs in the scope takes it anew. A guard that has entered again keeps it.
+    ///
+    /// ```
+    /// # use lockattr_runtime::{Locker, LockError, store::MemoryStore};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
+    /// let locker = Locker::new(MemoryStore::new());
+    /// let again = locker.lock("k").reentrant(true);
+    /// locker
+    ///     .lock("k")
+    ///     .run(async |held| {
+    ///         let inside = again.clone().try_acquire();
+    ///         let task = tokio::spawn(held.scope().run(inside));
+    ///         assert!(task.await.expect("it does not panic")?.is_some());
+    ///         let outside = tokio::spawn(again.try_acquire());
+    ///         assert!(outside.await.expect("it does not panic")?.is_none());
+    ///         Ok::<_, LockError>(())
+    ///     })
+    ///     .await?
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn scope(&self) -> Scope {
+        Scope(self.clone())
+    }
+}
+
+impl Scope {
+    /// Runs `work` in the scope. If another scope or body runs it, it is inside of that one too.
+    pub fn run<F: Future>(self, work: F) -> impl Future<Output = F::Output> + use<F> {
+        // Where it is polled first is where it runs; where it was made may be the body that spawns it.
+        let mut frame = None;
+        let mut work = Box::pin(work);
+        std::future::poll_fn(move |cx| {
+            let frame = frame.get_or_insert_with(|| Frame::new(self.0.clone()));
+            frame.scoped(|| work.as_mut().poll(cx))
+        })
+    }
+}
+
 fn frames() -> impl Iterator<Item = Arc<Frame>> {
     std::iter::successors(running(), |frame| frame.outer.clone())
 }
@@ -105,7 +158,7 @@ mod tests {
 
     use super::*;
     use crate::env::{Env, Machine};
-    use crate::held::Tenure;
+    use crate::held::Origin;
     use crate::lease::{FencingToken, Lease, Owner};
     use crate::term::{Term, Terms};
 
@@ -115,7 +168,8 @@ mod tests {
         let term = Term::granted(Terms { ttl, renews: true, max_hold: None }, now, now, ttl, 1);
         let leases = [Lease::new(key, Owner::random(), ttl)].into();
         let tokens = vec![FencingToken::new(1)];
-        Frame::new(1, Held(Arc::new(Tenure::new(1, vec![Locked::plain(key)], leases, tokens, term, env))))
+        let origin = Origin { id: 1, store: 1, place: std::panic::Location::caller(), min_hold: None };
+        Frame::new(Held(Arc::new(Tenure::new(origin, vec![Locked::plain(key)], leases, tokens, term, env))))
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The core on paused time, over the memory store.
 
+use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -8,6 +9,7 @@ use crate::lease::{Acquired, FencingToken, Forced, Lease, Record, RecordState, R
 use crate::store::{Audit, Feature, MemoryStore, StoreError};
 use crate::{LockError, Locker, LossCause, Moment, SimMachine, Wait};
 
+mod again;
 mod cancel;
 mod collecting;
 #[cfg(feature = "metrics")]
@@ -36,6 +38,11 @@ fn store() -> MemoryStore {
 fn locker() -> (Locker, SimMachine) {
     let machine = SimMachine::new(1);
     (Locker::simulated(store(), &machine), machine)
+}
+
+#[track_caller]
+fn here() -> &'static Location<'static> {
+    Location::caller()
 }
 
 async fn is_taken(locker: &Locker, key: &str) -> bool {

@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::future::Future;
+use std::panic::Location;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -30,11 +31,22 @@ pub struct Site {
 /// # Errors
 ///
 /// What the keys, the options or the locker refuse; see [`LockError`].
-pub async fn enter(
+#[track_caller]
+pub fn enter(
     site: &'static Site,
     locker: Option<Locker>,
     keys: Keys,
     options: Options,
+) -> impl Future<Output = Result<Guard, LockError>> + Send + Sync {
+    entered(site, locker, keys, options, Location::caller())
+}
+
+async fn entered(
+    site: &'static Site,
+    locker: Option<Locker>,
+    keys: Keys,
+    options: Options,
+    place: &'static Location<'static>,
 ) -> Result<Guard, LockError> {
     let keys = keys.checked()?;
     let options = options.checked(&keys)?;
@@ -43,7 +55,7 @@ pub async fn enter(
         None => registry::installed(|| keys.first().cloned().unwrap_or_else(|| Locked::plain("")))?,
     };
     let span = tracing::debug_span!("lock", function = site.function);
-    Alone::new(async move { locker.enter(keys, options).await }.instrument(span)).await
+    Alone::new(async move { locker.enter(keys, options, place).await }.instrument(span)).await
 }
 
 /// Whether `error` says that the lock is in use.

@@ -24,8 +24,8 @@ pub mod private {
     };
     pub use super::locker::{AsLocker, installed, locker};
     pub use super::options::{
-        LockDuration, Options, continue_on_loss, expires, max_hold, min_hold, no_renewal, once_per, wait,
-        wait_forever,
+        LockDuration, Options, continue_on_loss, expires, max_hold, min_hold, no_renewal, once_per,
+        reentrant, wait, wait_forever,
     };
     pub use super::outcome::{LockOutput, SkipOutput, failed, finished, panicked, skipped};
 }

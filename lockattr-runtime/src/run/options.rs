@@ -74,6 +74,11 @@ pub fn max_hold<D: LockDuration + ?Sized>(options: &mut Options, given: &D) {
     options.options.max_hold = Some(options.duration("max_hold", given));
 }
 
+/// Sets `reentrant`.
+pub fn reentrant(options: &mut Options) {
+    options.options.reentrant = true;
+}
+
 /// Sets `once_per`.
 pub fn once_per<D: LockDuration + ?Sized>(options: &mut Options, given: &D) {
     options.options.once_per = Some(options.duration("once_per", given));

@@ -68,6 +68,54 @@ fn what_must_be_locked_is_asserted() {
 }
 
 #[test]
+fn a_reentrant_body_enters_again() {
+    #[distributed_lock(key = "scope-again:{id}", reentrant, lease = lease)]
+    async fn countdown(id: u8, left: u8, tokens: &mut Vec<u64>) -> Result<(), LockError> {
+        tokens.push(lease.token().get());
+        if left > 0 {
+            Box::pin(countdown(id, left - 1, tokens)).await?;
+        }
+        lease.check()
+    }
+    #[distributed_lock(keys = ["scope-again:{from}", "scope-again:{to}"], wait = "forever")]
+    async fn both(from: u8, to: u8) -> Result<bool, LockError> {
+        let mut tokens = Vec::new();
+        countdown(from, 1, &mut tokens).await?;
+        countdown(to, 0, &mut tokens).await?;
+        tokens.dedup();
+        assert_eq!(tokens.len(), 1);
+        plain(from).await
+    }
+    #[distributed_lock(key = "scope-again:{id}", reentrant = false, on_busy = value(Ok(true)))]
+    async fn plain(id: u8) -> Result<bool, LockError> {
+        Ok(false)
+    }
+    let mut tokens = Vec::new();
+    run(countdown(1, 3, &mut tokens)).unwrap();
+    assert_eq!(tokens.len(), 4);
+    assert!(tokens.windows(2).all(|pair| pair[0] == pair[1]), "{tokens:?}");
+    assert!(!crate::support::held("scope-again:1"));
+    assert!(run(both(1, 2)).unwrap());
+}
+
+#[test]
+fn a_body_that_waits_for_itself_is_told_where() {
+    let line = line!() + 1;
+    #[distributed_lock(key = "scope-places:{id}", wait = "forever")]
+    async fn outer(id: u8) -> Result<(), LockError> {
+        inner(id).await
+    }
+    #[distributed_lock(key = "scope-places:{name}", wait = "forever")]
+    async fn inner(name: u8) -> Result<(), LockError> {
+        unreachable!("it would wait for itself: {name}")
+    }
+    let text = run(outer(1)).unwrap_err().to_string();
+    for place in [line, line + 4] {
+        assert!(text.contains(&format!("scope.rs:{place}:")), "{text}");
+    }
+}
+
+#[test]
 fn a_lost_lock_is_not_held() {
     #[distributed_lock(key = "scope-lost:{id}", expires = "600ms", on_lost = continue, lease = lease)]
     async fn brief(id: u8) -> Result<(), LockError> {

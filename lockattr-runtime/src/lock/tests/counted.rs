@@ -97,11 +97,11 @@ fn gauges_say_how_many_hold_and_wait_now() {
     recorded(async |sums| {
         let (locker, _) = faulty();
         let population = || (sums.gauge("lockattr_held"), sums.gauge("lockattr_waiting"));
-        let guard = locker.enter(user(), options(SECOND, Duration::ZERO)).await.expect("it is free");
+        let guard = locker.enter(user(), options(SECOND, Duration::ZERO), here()).await.expect("it is free");
         assert_eq!(population(), (1.0, 0.0));
         let waiter = tokio::spawn({
             let locker = locker.clone();
-            async move { locker.enter(user(), options(SECOND, 5 * SECOND)).await }
+            async move { locker.enter(user(), options(SECOND, 5 * SECOND), here()).await }
         });
         tokio::time::sleep(SECOND).await;
         assert_eq!(population(), (1.0, 1.0));

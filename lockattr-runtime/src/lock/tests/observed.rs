@@ -94,26 +94,26 @@ pub(super) fn options(expires: Duration, wait: Duration) -> LockOptions {
 
 /// Everything that can be told: got, busy, given up, renewed badly, lost, released badly, forced.
 pub(super) async fn all_that_happens(locker: &Locker, store: &FaultStore<MemoryStore>) -> String {
-    let guard = locker.enter(user(), options(SECOND, Duration::ZERO)).await.expect("it is free");
+    let guard = locker.enter(user(), options(SECOND, Duration::ZERO), here()).await.expect("it is free");
     let owner = guard.tenure().leases[0].owner.as_uuid().to_string();
-    locker.enter(user(), options(SECOND, Duration::ZERO)).await.expect_err("it is held");
-    locker.enter(user(), options(SECOND, 2 * SECOND)).await.expect_err("it is held");
-    let given_up = locker.enter(user(), options(SECOND, 20 * SECOND));
+    locker.enter(user(), options(SECOND, Duration::ZERO), here()).await.expect_err("it is held");
+    locker.enter(user(), options(SECOND, 2 * SECOND), here()).await.expect_err("it is held");
+    let given_up = locker.enter(user(), options(SECOND, 20 * SECOND), here());
     tokio::time::timeout(SECOND, given_up).await.expect_err("it is held");
     store.faults().times(Verb::Renew, 2, Fault::Refuse);
     tokio::time::sleep(2 * SECOND).await;
     store.faults().once(Verb::Release, Fault::LoseRequest);
     guard.release().await.expect_err("it is not confirmed");
     settled(locker, KEY).await;
-    let guard = locker.enter(user(), options(SECOND, Duration::ZERO)).await.expect("it is free");
+    let guard = locker.enter(user(), options(SECOND, Duration::ZERO), here()).await.expect("it is free");
     store.faults().always(Verb::Renew, Fault::Refuse);
     guard.lost().await;
     store.faults().always(Verb::Acquire, Fault::Refuse);
-    locker.enter(user(), options(SECOND, Duration::ZERO)).await.expect_err("the store fails");
+    locker.enter(user(), options(SECOND, Duration::ZERO), here()).await.expect_err("the store fails");
     drop(guard);
     store.faults().heal();
     settled(locker, KEY).await;
-    let mut guard = locker.enter(user(), options(SECOND, Duration::ZERO)).await.expect("it is free");
+    let mut guard = locker.enter(user(), options(SECOND, Duration::ZERO), here()).await.expect("it is free");
     {
         let mut body = std::pin::pin!(async { tracing::info!("the body's own") });
         std::future::poll_fn(|cx| guard.poll_body(body.as_mut(), cx)).await.expect("it is held");
@@ -159,7 +159,7 @@ async fn a_release_in_the_middle_of_a_renewal_reports_no_failure() {
     let _default = tracing::subscriber::set_default(log.clone());
     let (locker, store) = faulty();
     store.faults().always(Verb::Renew, Fault::LateAnswer(SECOND));
-    let guard = locker.enter(user(), options(30 * SECOND, Duration::ZERO)).await.expect("it is free");
+    let guard = locker.enter(user(), options(30 * SECOND, Duration::ZERO), here()).await.expect("it is free");
     while store.faults().calls(Verb::Renew) == 0 {
         tokio::time::sleep(SECOND / 10).await;
     }
@@ -174,7 +174,7 @@ async fn a_body_that_nobody_polls_is_warned_about_once() {
     let log = Log::default();
     let _default = tracing::subscriber::set_default(log.clone());
     let (locker, _) = locker();
-    let mut guard = locker.enter(user(), options(SECOND, Duration::ZERO)).await.expect("it is free");
+    let mut guard = locker.enter(user(), options(SECOND, Duration::ZERO), here()).await.expect("it is free");
     let polls = AtomicU64::new(0);
     let mut body = std::pin::pin!(std::future::poll_fn(|_| {
         polls.fetch_add(1, Ordering::Relaxed);
@@ -193,7 +193,7 @@ async fn a_body_that_nobody_polls_is_warned_about_once() {
 #[tokio::test(start_paused = true)]
 async fn the_record_names_its_holder() {
     let (locker, _) = locker();
-    let guard = locker.enter(user(), options(SECOND, Duration::ZERO)).await.expect("it is free");
+    let guard = locker.enter(user(), options(SECOND, Duration::ZERO), here()).await.expect("it is free");
     tokio::time::sleep(SECOND / 2).await;
     let record = locker.inspect(KEY).await.expect("the store answers").expect("it is held");
     assert_eq!(record.token, guard.token());
@@ -202,7 +202,7 @@ async fn the_record_names_its_holder() {
     assert_eq!((holder.pid, holder.label.as_str()), (std::process::id(), TEMPLATE));
     assert!(!holder.host.is_empty());
     let labelled = LockOptions { label: Some("nightly".to_owned()), ..options(SECOND, Duration::ZERO) };
-    let _other = locker.enter(vec![Locked::plain("k")], labelled).await.expect("it is free");
+    let _other = locker.enter(vec![Locked::plain("k")], labelled, here()).await.expect("it is free");
     let record = locker.inspect("k").await.expect("the store answers").expect("it is held");
     assert!(matches!(record.state, RecordState::Held { holder, .. } if holder.label == "nightly"));
 }
