@@ -2,8 +2,8 @@
 #![forbid(unsafe_code)]
 
 pub use lockattr_runtime::{
-    FenceGate, Guard, Held, LockBuilder, LockError, LockOptions, Locked, Locker, LossCause, OnLost, Scope,
-    StaleToken, Step, Wait, current, holds, install, lease, shutdown, store,
+    Blocking, FenceGate, Guard, Held, LockBuilder, LockError, LockOptions, Locked, Locker, LossCause, OnLost,
+    Scope, StaleToken, Step, Wait, current, holds, install, lease, shutdown, store,
 };
 
 #[doc = include_str!("distributed_lock.md")]

@@ -5,7 +5,7 @@ use std::fmt;
 use std::io;
 use std::sync::{Arc, OnceLock};
 
-use crate::keeper::Keeper;
+use crate::keeper::{self, Keeper};
 use crate::lease::Owner;
 use crate::store::Boxed;
 use crate::time::Moment;
@@ -22,6 +22,8 @@ pub(crate) trait Environment: Send + Sync + fmt::Debug {
     fn random(&self) -> u64;
     fn owner(&self) -> Owner;
     fn is_forked(&self) -> bool;
+    /// Whether the caller's thread may wait for what it [spawns](Self::spawn); otherwise why not.
+    fn may_block(&self) -> Result<(), &'static str>;
 }
 
 pub(crate) type Env = Arc<dyn Environment>;
@@ -84,5 +86,14 @@ impl Environment for Machine {
 
     fn is_forked(&self) -> bool {
         self.pid != std::process::id()
+    }
+
+    fn may_block(&self) -> Result<(), &'static str> {
+        if keeper::is_this_thread() {
+            return Err(
+                "this is the keeper's own thread, which would wait for itself; take the lock on another",
+            );
+        }
+        Ok(())
     }
 }

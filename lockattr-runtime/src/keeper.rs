@@ -3,6 +3,7 @@
 //!
 //! Invariant: handing it work never blocks and never panics, on any thread, with or without a runtime.
 
+use std::cell::Cell;
 use std::future::Future;
 use std::io;
 use std::pin::pin;
@@ -22,6 +23,15 @@ const SUSPEND_CHECK: Duration = Duration::from_secs(1);
 const SUSPEND_SLACK: Duration = Duration::from_millis(50);
 
 static CURRENT: Mutex<Option<Arc<Keeper>>> = Mutex::new(None);
+
+thread_local! {
+    static IS_KEEPER: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether the caller runs on the keeper's thread.
+pub(crate) fn is_this_thread() -> bool {
+    IS_KEEPER.get()
+}
 
 /// The process's keeper thread.
 #[derive(Debug)]
@@ -53,9 +63,10 @@ impl Keeper {
         let handle = runtime.handle().clone();
         let resumed = Arc::new(Notify::new());
         handle.spawn(watch_for_suspend(Arc::clone(&resumed)));
-        std::thread::Builder::new()
-            .name("lockattr-keeper".to_owned())
-            .spawn(move || runtime.block_on(std::future::pending::<()>()))?;
+        std::thread::Builder::new().name("lockattr-keeper".to_owned()).spawn(move || {
+            IS_KEEPER.set(true);
+            runtime.block_on(std::future::pending::<()>());
+        })?;
         Ok(Self { handle, pid: std::process::id(), resumed })
     }
 

@@ -24,7 +24,7 @@ mod time;
 pub use error::{LockError, Locked, LossCause, Step};
 pub use fence::{FenceGate, StaleToken};
 pub use held::Held;
-pub use lock::{Guard, LockBuilder, Locker, Scope, current, holds, shutdown};
+pub use lock::{Blocking, Guard, LockBuilder, Locker, Scope, current, holds, shutdown};
 pub use options::{LockOptions, OnLost, Wait};
 pub use registry::install;
 #[doc(hidden)]

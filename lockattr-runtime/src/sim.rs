@@ -211,6 +211,10 @@ impl Environment for SimMachine {
     fn is_forked(&self) -> bool {
         false
     }
+
+    fn may_block(&self) -> Result<(), &'static str> {
+        Err("a simulated locker has no thread to wait for; use its async methods")
+    }
 }
 
 impl Locker {

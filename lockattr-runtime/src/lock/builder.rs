@@ -125,6 +125,11 @@ impl LockBuilder {
         self
     }
 
+    /// What it is called.
+    pub(crate) fn locked(&self) -> Locked {
+        self.keys.first().cloned().unwrap_or_else(|| Locked::plain(""))
+    }
+
     /// Takes the lock. A future that is dropped before it is ready leaves nothing held.
     ///
     /// # Errors

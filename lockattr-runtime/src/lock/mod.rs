@@ -2,6 +2,7 @@
 
 mod acquire;
 mod admin;
+mod blocking;
 mod builder;
 mod claim;
 mod collect;
@@ -23,6 +24,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use blocking::Blocking;
 pub use builder::LockBuilder;
 pub use guard::Guard;
 pub(crate) use scope::all as held_by_body;

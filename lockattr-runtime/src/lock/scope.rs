@@ -144,6 +144,16 @@ impl Scope {
     }
 }
 
+/// `work` inside the body that is being polled now, wherever it runs.
+pub(crate) fn carried<F: Future>(work: F) -> impl Future<Output = F::Output> {
+    let frame = running();
+    let mut work = Box::pin(work);
+    std::future::poll_fn(move |cx| match &frame {
+        Some(frame) => frame.scoped(|| work.as_mut().poll(cx)),
+        None => work.as_mut().poll(cx),
+    })
+}
+
 fn frames() -> impl Iterator<Item = Arc<Frame>> {
     std::iter::successors(running(), |frame| frame.outer.clone())
 }

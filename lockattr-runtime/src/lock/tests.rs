@@ -10,6 +10,7 @@ use crate::store::{Audit, Feature, MemoryStore, StoreError};
 use crate::{LockError, Locker, LossCause, Moment, SimMachine, Wait};
 
 mod again;
+mod blocking;
 mod cancel;
 mod collecting;
 #[cfg(feature = "metrics")]

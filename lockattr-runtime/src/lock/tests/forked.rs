@@ -40,6 +40,10 @@ impl Environment for Forking {
     fn is_forked(&self) -> bool {
         self.1.load(Ordering::SeqCst)
     }
+
+    fn may_block(&self) -> Result<(), &'static str> {
+        self.0.may_block()
+    }
 }
 
 #[tokio::test(start_paused = true)]
