@@ -32,7 +32,7 @@ pub(super) async fn act(scene: Arc<Scene>, machine: usize, mut chance: Chance) {
     }
 }
 
-async fn pursue(scene: Arc<Scene>, op: u64, wish: Wish, chance: Chance) -> Result<(), LockError> {
+async fn pursue(scene: Arc<Scene>, op: u64, wish: Wish, mut chance: Chance) -> Result<(), LockError> {
     let locker = scene.locker_of(op);
     let builder = wish.builder(&locker, op);
     match wish.way {
@@ -42,7 +42,7 @@ async fn pursue(scene: Arc<Scene>, op: u64, wish: Wish, chance: Chance) -> Resul
             Watched::new(&scene, op, false, work(&scene, op, &wish, guard.held(), chance)).await;
             if wish.way == Way::Release { guard.release().await } else { Ok(()) }
         }
-        Way::Run | Way::RunOn | Way::Again => {
+        Way::Run | Way::RunOn | Way::Again | Way::Reentrant => {
             let stops = wish.way != Way::RunOn;
             let body = async |held: Held| {
                 scene.believes(op, &held);
@@ -53,6 +53,23 @@ async fn pursue(scene: Arc<Scene>, op: u64, wish: Wish, chance: Chance) -> Resul
                         scene
                             .witness
                             .fault(Fault::Undeclared, || format!("{op} locked its own key: {again:?}"));
+                    }
+                }
+                if wish.way == Way::Reentrant {
+                    let inner = chance.split();
+                    let again = locker.lock(held.key()).reentrant(true).run(async |again| {
+                        if again.token() != held.token() {
+                            scene
+                                .witness
+                                .fault(Fault::Undeclared, || format!("{op} has another token inside"));
+                        }
+                        Watched::new(&scene, op, stops, work(&scene, op, &wish, again, inner)).await;
+                    });
+                    let again = again.await;
+                    if !matches!(again, Ok(()) | Err(LockError::Lost { .. })) {
+                        scene
+                            .witness
+                            .fault(Fault::Undeclared, || format!("{op} did not enter again: {again:?}"));
                     }
                 }
                 Watched::new(&scene, op, stops, work(&scene, op, &wish, held, chance)).await;

@@ -35,6 +35,8 @@ pub(super) enum Way {
     RunOn,
     /// A body that asks for its own key again.
     Again,
+    /// A body that enters again under its own lock, works there, and goes on after.
+    Reentrant,
 }
 
 /// When the request, or what it led to, is given up by dropping its future.
@@ -74,6 +76,7 @@ impl Wish {
                 Way::Run,
                 Way::RunOn,
                 Way::Again,
+                Way::Reentrant,
             ]),
             steps,
             panics: chance.percent(weather.panics).then(|| chance.below(steps + 1)),
