@@ -50,7 +50,6 @@ dependencies() {
 }
 
 step "tools" 300 tools
-step "a server for MongoDB" 1800 mongodb_server
 step "simulation, $LOCKATTR_SIM_SEEDS seeds" 36000 \
     cargo test --locked --all-features --release --test it -- simulation
 step "model, $LOCKATTR_MODEL_DEPTH deeper" 36000 \

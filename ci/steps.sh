@@ -98,26 +98,10 @@ tools() {
     local missing=()
     if ! command -v cc >/dev/null; then missing+=(gcc libc6-dev); fi
     if ! command -v redis-server >/dev/null; then missing+=(redis-server); fi
-    if ! command -v mariadbd >/dev/null && [ ! -x /usr/sbin/mariadbd ]; then missing+=(mariadb-server); fi
     if ! command -v initdb >/dev/null && ! compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null; then
         missing+=(postgresql)
     fi
     if ! command -v pgbouncer >/dev/null && [ ! -x /usr/sbin/pgbouncer ]; then missing+=(pgbouncer); fi
-    if ! has_secantus; then missing+=(cmake g++ make zlib1g-dev); fi
     if [ ${#missing[@]} -gt 0 ]; then install "${missing[@]}"; fi
     cargo --version
-}
-
-# A server that speaks MongoDB's protocol, and installs from where Rust's packages come from. It is kept where
-# the tests look for it, since it takes minutes to build.
-secantus=0.5.3-beta.196
-servers=${XDG_CACHE_HOME:-$HOME/.cache}/lockattr
-has_secantus() {
-    [ -n "${LOCKATTR_TEST_MONGODB_URL:-}" ] || command -v secantusd-rs >/dev/null ||
-        [ -x "$servers/bin/secantusd-rs" ]
-}
-mongodb_server() {
-    if has_secantus; then return 0; fi
-    CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_TARGET_DIR="$temporary/secantus" \
-        cargo install secantus-mdb --version "$secantus" --locked --ignore-rust-version --root "$servers"
 }

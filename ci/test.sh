@@ -6,7 +6,6 @@
 source "$(dirname "${BASH_SOURCE[0]}")/steps.sh"
 
 step "tools" 300 tools
-step "a server for MongoDB" 1800 mongodb_server
 step "dependencies" 300 cargo fetch --locked
 step "format" 60 cargo fmt --all --check
 step "clippy, all features" 900 \
@@ -14,7 +13,7 @@ step "clippy, all features" 900 \
 # Not among all targets, since it has a command of its own.
 step "clippy, torture" 900 cargo clippy --locked --all-features --test torture -- --deny warnings
 step "clippy, no features" 900 cargo clippy --locked --workspace --lib --no-default-features -- --deny warnings
-for feature in mongodb mysql postgres postgres-tls redis redis-tls sqlite metrics testing; do
+for feature in postgres postgres-tls redis redis-tls sqlite metrics testing; do
     step "clippy, $feature alone" 900 cargo clippy --locked --lib --features "$feature" -- --deny warnings
 done
 # Unit tests, the integration tests (attribute, conformance, simulation, processes, examples, features,

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::Notify;
-#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
 use tokio::task::JoinError;
 use tokio::task::JoinHandle;
 
@@ -83,7 +83,7 @@ impl Keeper {
         self.handle.spawn(work)
     }
 
-    #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+    #[cfg(any(feature = "postgres", feature = "sqlite"))]
     /// Runs `work` on the keeper and waits for it, under any executor. Dropped, it lets `work` go on.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
