@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use crate::keeper::{self, Keeper};
@@ -33,11 +34,13 @@ pub(crate) type Env = Arc<dyn Environment>;
 pub(crate) struct Machine {
     keeper: OnceLock<Arc<Keeper>>,
     pid: u32,
+    chance: AtomicU64,
 }
 
 impl Machine {
     pub(crate) fn new() -> Self {
-        Self { keeper: OnceLock::new(), pid: std::process::id() }
+        let seed = Owner::random().as_uuid().as_u64_pair().1;
+        Self { keeper: OnceLock::new(), pid: std::process::id(), chance: AtomicU64::new(seed) }
     }
 
     fn keeper(&self) -> io::Result<&Arc<Keeper>> {
@@ -76,8 +79,14 @@ impl Environment for Machine {
         })
     }
 
+    /// Spreads pauses; nobody need fear that it is guessed, so it is not worth a system call each time.
     fn random(&self) -> u64 {
-        self.owner().as_uuid().as_u64_pair().1
+        // SplitMix64 (G. Steele, D. Lea, C. Flood, "Fast splittable pseudorandom number generators", 2014).
+        const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+        let mut mixed = self.chance.fetch_add(STEP, Ordering::Relaxed).wrapping_add(STEP);
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
     }
 
     fn owner(&self) -> Owner {

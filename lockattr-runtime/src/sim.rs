@@ -6,7 +6,7 @@
 use std::fmt;
 use std::future::Future;
 use std::io;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -195,7 +195,7 @@ impl Environment for SimMachine {
                 }
                 // The runtime's timers have a millisecond's grain; a clock that drifts is looked at again.
                 let sleep = tokio::time::sleep(left.max(Duration::from_millis(1)));
-                crate::lock::either(jumped, sleep).await;
+                crate::lock::either(pin!(jumped), pin!(sleep)).await;
             }
         })
     }

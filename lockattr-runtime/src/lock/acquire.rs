@@ -1,6 +1,7 @@
 //! The wait loop: one request from its check to its guard.
 
 use std::panic::Location;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -62,7 +63,7 @@ impl Locker {
         let mut unfinished = Unfinished { shared, name: &name, started, armed: true };
         let span = observe::acquiring(&name, shared.store.name());
         let waits = options.wait != Wait::AtMost(Duration::ZERO);
-        let entered = Box::pin(self.pursue(keys, options, place, started)).instrument(span).await;
+        let entered = Box::pin(self.pursue(keys, &options, place, started)).instrument(span).await;
         unfinished.armed = false;
         if let Err(error) = &entered {
             let waited = shared.env.now().since(started);
@@ -71,22 +72,22 @@ impl Locker {
         entered
     }
 
-    async fn pursue(
+    pub(super) async fn pursue(
         &self,
         keys: Vec<Locked>,
-        options: LockOptions,
+        options: &LockOptions,
         place: &'static Location<'static>,
         started: Moment,
     ) -> Result<Guard, LockError> {
         let shared = &self.shared;
-        let plan = Plan::new(self, keys, &options, place)?;
-        if let Some(guard) = self.enter_again(&plan, &options)? {
+        let plan = Plan::new(self, keys, options, place)?;
+        if let Some(guard) = self.enter_again(&plan, options)? {
             return Ok(guard);
         }
         self.refuse_early(&plan)?;
         let ticket = match options.wait {
             Wait::AtMost(limit) if limit.is_zero() => None,
-            Wait::AtMost(_) | Wait::Forever => Some(self.wait_in_line(&plan, &options, started).await?),
+            Wait::AtMost(_) | Wait::Forever => Some(self.wait_in_line(&plan, options, started).await?),
         };
         let mut pursuit = Pursuit::new(plan.terms, options.wait, started);
         let mut claim = Claim::new(shared, plan.leases(shared.env.owner()), plan.names[0].clone());
@@ -106,7 +107,7 @@ impl Locker {
             match pursuit.answered(sent, shared.env.now(), answer, shared.env.random()) {
                 Step::Enter(term) => {
                     let locked = plan.names[0].clone();
-                    let guard = self.guard(plan, claim, tokens, term, &options, started);
+                    let guard = self.guard(plan, claim, tokens, term, options, started);
                     // Asked now that it is on the list of what is held: a shutdown sees one or the other.
                     return if shared.is_closing() {
                         Err(LockError::ShuttingDown { locked })
@@ -187,8 +188,7 @@ impl Locker {
             Wait::Forever => Moment::NEVER,
         };
         let closed = shared.closed.notified();
-        let end = either(closed, shared.env.sleep_until(deadline));
-        let turn = until(end, ticket.turn()).await;
+        let turn = until(either(pin!(closed), shared.env.sleep_until(deadline)), pin!(ticket.turn())).await;
         if shared.is_closing() {
             return Err(LockError::ShuttingDown { locked: locked() });
         }
@@ -215,8 +215,8 @@ impl Locker {
         if !shared.is_closing() && at > shared.env.now() {
             let sleep = shared.env.sleep_until(at);
             match ticket {
-                Some(ticket) => either(closed, either(ticket.hint(), sleep)).await,
-                None => either(closed, sleep).await,
+                Some(ticket) => either(pin!(closed), either(pin!(ticket.hint()), sleep)).await,
+                None => either(pin!(closed), sleep).await,
             }
         }
         if shared.is_closing() {

@@ -4,6 +4,7 @@
 //! an error is not a loss; this and `Tenure::standing` are the only places that decide a loss.
 
 use std::collections::BTreeMap;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -106,7 +107,7 @@ async fn run(renewals: Arc<Renewals>, shared: WeakShared) {
         if next == Moment::NEVER {
             renewals.changed.notified().await;
         } else {
-            either(env.sleep_until(next), renewals.changed.notified()).await;
+            either(env.sleep_until(next), pin!(renewals.changed.notified())).await;
         }
     }
 }
@@ -156,7 +157,7 @@ async fn renew(shared: &Shared, tenure: &Tenure, sent: Moment) {
         return;
     }
     let timeout = shared.env.sleep_until(sent + limit);
-    let answer = until(either(stop, timeout), renew_all(shared, tenure)).await;
+    let answer = until(either(pin!(stop), timeout), pin!(renew_all(shared, tenure))).await;
     let (now, random) = (shared.env.now(), shared.env.random());
     match answer {
         Some(Ok(Some(remaining))) => {

@@ -1,8 +1,10 @@
 //! What the clones of a locker share: its store, its waiters, what it holds.
 
 use std::collections::BTreeMap;
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::Poll;
 use std::time::Duration;
 
 use tokio::sync::Notify;
@@ -101,7 +103,9 @@ impl Shared {
 
     /// Runs `work` for at most `limit`; `None` when that ran out.
     pub(crate) async fn within<T>(&self, limit: Duration, work: impl Future<Output = T>) -> Option<T> {
-        until(self.env.sleep_until(self.env.now() + limit), work).await
+        let mut work = pin!(work);
+        let end = self.env.sleep_until(self.env.now() + limit);
+        until(end, work.as_mut()).await
     }
 }
 
@@ -122,20 +126,29 @@ impl Drop for Shared {
 }
 
 /// Waits for `work`, or for `end`, whichever is first; `work` is looked at first.
-pub(crate) async fn until<T>(end: impl Future<Output = ()>, work: impl Future<Output = T>) -> Option<T> {
-    let (mut work, mut end) = (std::pin::pin!(work), std::pin::pin!(end));
-    std::future::poll_fn(|cx| {
-        if let std::task::Poll::Ready(done) = work.as_mut().poll(cx) {
-            return std::task::Poll::Ready(Some(done));
+///
+/// Takes pinned futures: an `async fn` would keep each of them twice, once as its argument.
+pub(crate) fn until<T>(
+    mut end: impl Future<Output = ()> + Unpin,
+    mut work: impl Future<Output = T> + Unpin,
+) -> impl Future<Output = Option<T>> + Unpin {
+    std::future::poll_fn(move |cx| {
+        if let Poll::Ready(done) = Pin::new(&mut work).poll(cx) {
+            return Poll::Ready(Some(done));
         }
-        end.as_mut().poll(cx).map(|()| None)
+        Pin::new(&mut end).poll(cx).map(|()| None)
     })
-    .await
 }
 
 /// Waits until one of the two is ready.
-pub(crate) async fn either(one: impl Future<Output = ()>, other: impl Future<Output = ()>) {
-    until(one, other).await;
+pub(crate) fn either(
+    mut one: impl Future<Output = ()> + Unpin,
+    mut other: impl Future<Output = ()> + Unpin,
+) -> impl Future<Output = ()> + Unpin {
+    std::future::poll_fn(move |cx| match Pin::new(&mut other).poll(cx) {
+        Poll::Ready(()) => Poll::Ready(()),
+        Poll::Pending => Pin::new(&mut one).poll(cx),
+    })
 }
 
 #[cfg(unix)]

@@ -1,5 +1,6 @@
 //! Ending in order: no new locks, time for the bodies, nothing deleted under them, pending releases sent.
 
+use std::pin::pin;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
@@ -90,6 +91,6 @@ async fn settle(shared: &Shared, limit: Duration, done: impl Fn() -> bool) {
         if done() || shared.env.now() >= end {
             return;
         }
-        either(changed, shared.env.sleep_until(end)).await;
+        either(pin!(changed), shared.env.sleep_until(end)).await;
     }
 }

@@ -21,6 +21,7 @@ mod many;
 mod minimum_hold;
 mod observed;
 mod shutdown;
+mod sizes;
 mod threads;
 mod waiting;
 mod windows;

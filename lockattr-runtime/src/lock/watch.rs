@@ -1,5 +1,6 @@
 //! Hints from the store: one stream a locker, started with its first waiter.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -19,7 +20,7 @@ pub(crate) fn start(shared: &Arc<Shared>) {
 async fn listen(mut watch: Watch, weak: super::shared::WeakShared) {
     loop {
         let Some(gone) = weak.upgrade().map(|shared| Arc::clone(&shared.gone)) else { return };
-        let Some(Some(wake)) = until(gone.notified(), watch.next()).await else { return };
+        let Some(Some(wake)) = until(pin!(gone.notified()), pin!(watch.next())).await else { return };
         let Some(shared) = weak.upgrade() else { return };
         match wake {
             Wake::Freed(key) => shared.queues.hint(&key),

@@ -114,8 +114,9 @@ impl Connection {
     ) -> Result<Result<Value, RedisError>, StoreError> {
         let link = self.link().await?;
         let command = |verb: &str, script: &str| {
-            let mut command = redis::cmd(verb);
-            command.arg(script);
+            // Room for what one key needs, in one piece.
+            let mut command = Cmd::with_capacity(12, 256);
+            command.arg(verb).arg(script);
             fill(&mut command);
             command
         };
