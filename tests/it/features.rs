@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::process::Command;
 
 /// What only a feature may bring, and which one.
-const FEATURES: [(&str, &[&str]); 5] = [
+const FEATURES: [(&str, &[&str]); 7] = [
+    ("postgres", &["sqlx", "sqlx-postgres"]),
+    ("postgres-tls", &["sqlx", "sqlx-postgres", "rustls"]),
     ("redis", &["redis"]),
     ("redis-tls", &["redis", "rustls", "tokio-rustls"]),
     ("sqlite", &["sqlx", "sqlx-sqlite", "libsqlite3-sys"]),
