@@ -40,7 +40,7 @@ impl Ground {
                 return Self::of(Box::new(redis(row.nemesis)), row.nemesis, directory);
             }
             Kind::Postgres => {
-                return Self::of(Box::new(postgres(row.nemesis)), row.nemesis, directory);
+                return Self::of(Box::new(Postgres::default().migrating()), row.nemesis, directory);
             }
             Kind::Memory => "memory:".to_owned(),
             Kind::Sqlite => file,
@@ -143,17 +143,4 @@ fn redis(nemesis: Nemesis) -> Redis {
         Nemesis::ServerEvicts => Redis::evicting(),
         _ => Redis::default(),
     }
-}
-
-fn postgres(nemesis: Nemesis) -> Postgres {
-    match nemesis {
-        // What it answers, it may write ten seconds later.
-        Nemesis::ServerForgets => Postgres::with(&[
-            "synchronous_commit=off",
-            "wal_writer_delay=10s",
-            "wal_writer_flush_after=100MB",
-        ]),
-        _ => Postgres::default(),
-    }
-    .migrating()
 }

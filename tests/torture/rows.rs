@@ -195,7 +195,6 @@ pub(crate) fn all() -> Vec<Row> {
         (Nemesis::Force, 4),
         (Nemesis::ServerPause, 6),
         (Nemesis::ServerRestart, 6),
-        (Nemesis::ServerForgets, 8),
         (Nemesis::ClockBack, 6),
         (Nemesis::ClockForward, 6),
         (Nemesis::ClockForwardDelay, 6),

@@ -153,9 +153,10 @@ impl PostgresStore {
         if leases.iter().any(|lease| lease.mode != Mode::Exclusive) {
             return Err(StoreError::refused("this store keeps exclusive leases only"));
         }
+        let Some(first) = leases.first() else { return Err(unexpected()) };
         let text = statements::acquire(&self.0.table, leases);
         for _ in 0..ROUNDS {
-            let rows = match self.ask(Turn::InLine, text.clone()).await {
+            let rows = match self.ask(Turn::Acquire(first.owner), text.clone()).await {
                 Ok(rows) => rows,
                 Err(failed) if failed.code() == Some(failure::OVERTAKEN.into()) => continue,
                 Err(failed) => return Err(failure::of_request(failed, &self.0.table)),
@@ -216,7 +217,9 @@ impl PostgresStore {
         leases: &[Lease],
         keep: Option<Duration>,
     ) -> Result<Vec<Released>, StoreError> {
-        let rows = self.run(Turn::First, statements::release(&self.0.table, leases, keep)).await?;
+        let Some(first) = leases.first() else { return Ok(Vec::new()) };
+        let text = statements::release(&self.0.table, leases, keep);
+        let rows = self.run(Turn::Release(first.owner), text).await?;
         let answer = |row: &PgRow| {
             let is = |column| row.try_get::<bool, _>(column).map_err(unreadable);
             Ok(match (is("is_freed")?, is("was_freed")?) {
@@ -316,9 +319,6 @@ impl Store for PostgresStore {
         leases: &[Lease],
         keep: Option<Duration>,
     ) -> Result<Vec<Released>, StoreError> {
-        if leases.is_empty() {
-            return Ok(Vec::new());
-        }
         self.release_all(leases, keep).await
     }
 

@@ -161,3 +161,26 @@ async fn a_clock_that_is_set_back_keeps_a_lock_one_ttl_at_most() {
     let last = Lease::new("job", Owner::random(), short);
     assert!(matches!(store.acquire(&last).await, Ok(Acquired::Granted { token, .. }) if token > later));
 }
+
+#[tokio::test]
+async fn a_release_does_not_overtake_an_acquisition_that_nobody_waits_for() {
+    let server = Server::start(&[]);
+    let store = server.store().await;
+    let blocked = lease("blocked");
+    store.acquire(&blocked).await.unwrap();
+    store.release(&blocked, None).await.unwrap();
+    let mut other = sqlx::PgConnection::connect(&server.url()).await.unwrap();
+    let mut transaction = other.begin().await.unwrap();
+    transaction.execute("select 1 from lockattr_lock for share").await.unwrap();
+    // These use up the connections that acquisitions may have, for two seconds.
+    for _ in 0..3 {
+        let store = store.clone();
+        tokio::spawn(async move { store.acquire(&lease("blocked")).await });
+    }
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let job = lease("job");
+    let given_up = tokio::time::timeout(Duration::from_millis(100), store.acquire(&job)).await;
+    assert!(given_up.is_err(), "it waits for a connection");
+    assert_eq!(store.release(&job, None).await.unwrap(), Released::Released);
+    assert_eq!(store.inspect("job").await.unwrap().unwrap().state, RecordState::Free);
+}

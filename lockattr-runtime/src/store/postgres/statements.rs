@@ -74,8 +74,8 @@ fn now_us() -> &'static str {
 
 /// Whether two leases are asked for in the same way, so that one statement serves both.
 pub(super) fn are_alike(one: &Lease, other: &Lease) -> bool {
-    (one.lock_delay, one.tokens, one.token_floor, one.once_per)
-        == (other.lock_delay, other.tokens, other.token_floor, other.once_per)
+    (one.owner, one.lock_delay, one.tokens, one.token_floor, one.once_per)
+        == (other.owner, other.lock_delay, other.tokens, other.token_floor, other.once_per)
 }
 
 /// Grants all of `leases` or none.

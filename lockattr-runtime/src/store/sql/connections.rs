@@ -9,10 +9,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use sqlx::{AssertSqlSafe, Connection as _, Database, Executor};
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
 use crate::keeper::Keeper;
+use crate::lease::Owner;
 use crate::store::StoreError;
 
 /// How many connections a store makes at most.
@@ -57,6 +58,11 @@ pub(in crate::store) enum Turn {
     First,
     /// It can wait for its turn.
     InLine,
+    /// The same, and it may give this owner a lease.
+    Acquire(Owner),
+    /// It ends what this owner has, so it goes when none of the owner's acquisitions is on its way any more: on
+    /// another connection it could overtake one that nobody waits for, whose lease would stay.
+    Release(Owner),
 }
 
 pub(in crate::store) struct Connections<DB: Server> {
@@ -64,7 +70,26 @@ pub(in crate::store) struct Connections<DB: Server> {
     idle: Mutex<Vec<DB::Connection>>,
     all: Semaphore,
     shared: Semaphore,
+    acquiring: Mutex<Vec<Owner>>,
+    acquired: Notify,
     pid: u32,
+}
+
+/// An acquisition that is on its way.
+struct Acquiring<DB: Server> {
+    connections: Arc<Connections<DB>>,
+    owner: Owner,
+}
+
+impl<DB: Server> Drop for Acquiring<DB> {
+    fn drop(&mut self) {
+        let mut acquiring = self.connections.acquiring.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = acquiring.iter().position(|owner| *owner == self.owner) {
+            acquiring.swap_remove(at);
+        }
+        drop(acquiring);
+        self.connections.acquired.notify_waiters();
+    }
 }
 
 impl<DB: Server> Connections<DB>
@@ -78,6 +103,8 @@ where
             idle: Mutex::default(),
             all: Semaphore::new(MOST),
             shared: Semaphore::new(SHARED),
+            acquiring: Mutex::default(),
+            acquired: Notify::new(),
             pid: std::process::id(),
         }
     }
@@ -95,7 +122,19 @@ where
         }
         let keeper = Keeper::get().map_err(|error| Failed::Before(error.to_string()))?;
         let this = Arc::clone(self);
-        match keeper.run(async move { this.answer(turn, text).await }).await {
+        let acquiring = match turn {
+            Turn::Acquire(owner) => {
+                self.acquiring.lock().unwrap_or_else(PoisonError::into_inner).push(owner);
+                Some(Acquiring { connections: Arc::clone(self), owner })
+            }
+            _ => None,
+        };
+        let answer = async move {
+            let answer = this.answer(turn, text).await;
+            drop(acquiring);
+            answer
+        };
+        match keeper.run(answer).await {
             Ok(answer) => answer,
             Err(_) => Err(Failed::Silent),
         }
@@ -104,7 +143,11 @@ where
     async fn answer(&self, turn: Turn, text: String) -> Result<Vec<DB::Row>, Failed> {
         let _in_line = match turn {
             Turn::First => None,
-            Turn::InLine => Some(permit(&self.shared).await?),
+            Turn::Release(owner) => {
+                self.until_acquired(owner).await;
+                None
+            }
+            Turn::InLine | Turn::Acquire(_) => Some(permit(&self.shared).await?),
         };
         let _permit = permit(&self.all).await?;
         let idle = self.idle().pop();
@@ -148,6 +191,17 @@ where
                 "the {} server does not answer a new connection within five seconds",
                 DB::PRODUCT
             )),
+        }
+    }
+
+    async fn until_acquired(&self, owner: Owner) {
+        loop {
+            let mut acquired = std::pin::pin!(self.acquired.notified());
+            acquired.as_mut().enable();
+            if !self.acquiring.lock().unwrap_or_else(PoisonError::into_inner).contains(&owner) {
+                return;
+            }
+            acquired.await;
         }
     }
 
